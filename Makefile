@@ -1,0 +1,66 @@
+# Every target sets up the environment by itself; a second run finds it ready.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+ARGS ?=
+CASES ?= src/foldaway/data/cases
+
+.DEFAULT_GOAL := help
+.PHONY: help setup fmt check test test-all demo cases bench replay lock clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+setup: $(READY)  ## environment with every tool, from the pinned lists
+
+$(READY): requirements-dev.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "foldaway needs Python 3.11 or later; name one: make $(or $(MAKECMDGOALS),setup) PYTHON=python3.12" >&2; exit 1; }
+	@test -x $(BIN)/python && $(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV) >/dev/null 2>&1 || \
+	  { rm -rf $(VENV); echo "python3 -m venv failed; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
+	@echo "setting up $(VENV) ..." >&2
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+fmt: $(READY)  ## format, safe fixes
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+check: $(READY)  ## ruff, mypy --strict, lint-imports
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: $(READY)  ## the quick suite (ARGS="-k lru")
+	$(BIN)/python -m pytest -q -m "not slow" $(ARGS)
+
+test-all: $(READY)  ## everything, slow properties too
+	$(BIN)/python -m pytest -q $(ARGS)
+
+demo: $(READY)  ## a real session folded before your eyes
+	@$(BIN)/foldaway demo $(ARGS)
+
+cases: $(READY)  ## the cases from public failure reports (CASES=DIR)
+	@$(BIN)/python -m foldaway.testing.cases $(CASES) $(ARGS)
+
+bench: $(READY)  ## time per call against the length of the history
+	@$(BIN)/foldaway bench $(ARGS)
+
+replay: $(READY)  ## the bundled sessions, measured call by call
+	@$(BIN)/foldaway replay src/foldaway/data/sessions $(ARGS)
+
+lock: $(READY)  ## pin the newest versions anew (needs uv on the PATH)
+	uv pip compile pyproject.toml $(LOCK_FLAGS) -o requirements.lock
+	uv pip compile pyproject.toml --group dev $(LOCK_FLAGS) -o requirements-dev.lock
+
+# Versions and hashes only: no address of any registry.
+LOCK_FLAGS := --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+  --no-header --no-emit-index-url --no-emit-find-links
+
+clean:  ## caches and the environment
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,50 @@
+"""Foldaway: structured eviction for the context windows of long-running LLM agents.
+
+Everything an agent sees is kept word for word; before each model call Foldaway decides, item by item and by what
+depends on what, how much the model gets to see. What is folded away leaves a readable stub and comes back byte for byte.
+"""
+
+from foldaway.engine.recall import Recalled
+from foldaway.errors import (
+    FoldawayError,
+    MissingExtra,
+    OverBudget,
+    ReadError,
+    RecallError,
+    SettingsError,
+    StoreError,
+    WireError,
+)
+from foldaway.model.items import Item, Kind, Level
+from foldaway.model.plan import Change, Commit, Prices
+from foldaway.model.wire import Quirks
+from foldaway.session import Explanation, Session, View, fit
+from foldaway.stores.memory import MemoryStore
+from foldaway.stores.sqlite import SqliteStore
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Change",
+    "Commit",
+    "Explanation",
+    "FoldawayError",
+    "Item",
+    "Kind",
+    "Level",
+    "MemoryStore",
+    "MissingExtra",
+    "OverBudget",
+    "Prices",
+    "Quirks",
+    "ReadError",
+    "RecallError",
+    "Recalled",
+    "Session",
+    "SettingsError",
+    "SqliteStore",
+    "StoreError",
+    "View",
+    "WireError",
+    "fit",
+]

@@ -1,0 +1,1 @@
+"""The only room that decides: append, link, value, propose, rehearse, commit, render."""

@@ -1,0 +1,218 @@
+"""A working copy on which changes are rehearsed: what would the view cost if this were committed?
+
+Nothing outside the draft changes. Each turn touched is rendered and counted, so its cost is exact; the fold note is
+priced line by line while changes come in and composed in full by `finish`.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from foldaway.engine import ranges
+from foldaway.engine.log import Log
+from foldaway.engine.stubs import Stubs
+from foldaway.engine.window import Note, Shown, cost_of, droppable, gone, render_turn
+from foldaway.model.items import Item, Kind, Level
+from foldaway.model.wire import PartType, TurnKind
+
+NOTE_HEAD_TOKENS = 120
+"""What a fold note costs before its first line: its head, the call that carries it, the marks of two messages."""
+DEFAULT_ANCHORS = 4
+DEFAULT_ANCHOR_TOKENS = 24
+"""How many anchors a stub line shows, and what they may cost, where the policy does not choose them."""
+MASK_CHARS = 1600
+"""Characters of head and tail that a masked text keeps where the policy does not choose."""
+
+
+@dataclass(slots=True)
+class Draft:
+    """`shown` with changes applied, and the tokens of its view."""
+
+    log: Log
+    stubs: Stubs
+    shown: Shown
+    fixed_tokens: int
+    """System prompt and tools."""
+    per_turn: dict[int, int]
+    before: dict[int, Level] = field(default_factory=dict)
+    """Items changed -> their level before."""
+    reasons: dict[int, str] = field(default_factory=dict)
+    old_note: Note | None = None
+    lines_cost: int = 0
+    visible_cost: int = 0
+
+    @classmethod
+    def of(cls, log: Log, stubs: Stubs, shown: Shown, fixed_tokens: int, per_turn: dict[int, int]) -> Draft:
+        draft = cls(
+            log=log, stubs=stubs, shown=shown.copy(), fixed_tokens=fixed_tokens, per_turn=dict(per_turn),
+            old_note=shown.note,
+        )  # fmt: skip
+        draft.visible_cost = sum(per_turn.values())
+        if shown.note is not None:
+            # The note is composed anew by `finish`; until then its carrier counts as folded, its lines one by one.
+            draft.shown.note = None
+            draft._recount(shown.note.turn)
+            draft.lines_cost = sum(draft.price(line) for line in draft.shown.lines.values())
+        return draft
+
+    def tokens(self) -> int:
+        """What the view would cost; a note's head is counted as soon as anything is folded."""
+        any_folded = self.old_note is not None or any(lv <= Level.STUB for lv in self._new_levels())
+        return self.fixed_tokens + self.visible_cost + self.lines_cost + (NOTE_HEAD_TOKENS if any_folded else 0)
+
+    def price(self, line: str) -> int:
+        return self.log.counter.counter.count(line) + 1
+
+    def line_price(self, item: Item, anchors: Sequence[str]) -> int:
+        return self.price(self.stubs.line(item, anchors))
+
+    def set(
+        self, item: Item, level: Level, reason: str, *, anchors: Sequence[str] | None = None, text: str | None = None
+    ) -> None:
+        """Show an item at another level. O(size of its turn)."""
+        self.before.setdefault(item.id, self.shown.level(item.id))
+        self.reasons[item.id] = reason
+        self._clear(item.id)
+        if level is not Level.RAW:
+            self.shown.levels[item.id] = level
+        if level is Level.STUB and gone(self.shown, item):
+            chosen = self.default_anchors(item) if anchors is None else anchors
+            self.shown.texts[item.id] = self.stubs.in_place(item, chosen)
+            if item.kind not in (Kind.REASONING,):
+                self.shown.lines[item.id] = line = self.stubs.line(item, chosen)
+                self.lines_cost += self.price(line)
+        elif level is not Level.RAW and not gone(self.shown, item):
+            self.shown.texts[item.id] = self._text(item, level, anchors) if text is None else text
+        if item.turn not in self.per_turn:
+            insort(self.shown.turns, item.turn)
+        self._recount(item.turn)
+
+    def demote_lines(self, limit: int, reason: str) -> None:
+        """Take the oldest lines out of the note until all lines together cost at most `limit` tokens."""
+        for item in sorted(self.shown.lines):
+            if self.lines_cost <= limit:
+                return
+            self.set(self.log.items[item], Level.HIDDEN, reason)
+
+    def default_anchors(self, item: Item) -> tuple[str, ...]:
+        """What a stub shows where nobody chose: anchors the agent used before, rare ones, early ones first."""
+        index = self.log.anchors
+        ranked = sorted(
+            (a for a in index.known(index.of_item(item.id)[:400]) if a.literal not in item.title),
+            key=lambda a: (-min(a.used, 3), a.seen, a.first_item != item.id, a.position, a.literal),
+        )
+        chosen: list[str] = []
+        room = DEFAULT_ANCHOR_TOKENS
+        for anchor in ranked[:40]:
+            cost = self.log.counter.counter.count(anchor.literal) + 1
+            if cost <= room:
+                chosen.append(anchor.literal)
+                room -= cost
+            if len(chosen) == DEFAULT_ANCHORS:
+                break
+        return tuple(chosen)
+
+    def finish(self) -> int:
+        """Compose the fold note, take folded turns out, count the whole view exactly; returns its tokens.
+
+        May be called again after more changes.
+        """
+        if self.shown.note is not None:
+            placed, self.shown.note = self.shown.note.turn, None
+            self._recount(placed)
+        vanished = [t for t in self.shown.turns if self.per_turn[t] == 0 and self.log.turns[t].messages]
+        for turn in self.shown.turns:
+            if self.per_turn[turn] > 0:
+                self._drop_lines_shown_in_place(turn)
+        note = self._compose(vanished)
+        if note is not None:
+            self.shown.note = note
+            if note.turn not in self.shown.turns:
+                insort(self.shown.turns, note.turn)
+            self._recount(note.turn)
+        return self.fixed_tokens + self.visible_cost
+
+    def close(self) -> Shown:
+        """The finished state: folded turns are no longer visited."""
+        self.shown.turns = [t for t in self.shown.turns if self.per_turn[t] > 0 or not self.log.turns[t].messages]
+        return self.shown
+
+    # -- inside
+
+    def _new_levels(self) -> list[Level]:
+        return [self.shown.level(i) for i in self.before]
+
+    def _clear(self, item: int) -> None:
+        line = self.shown.lines.pop(item, None)
+        if line is not None:
+            self.lines_cost -= self.price(line)
+        self.shown.texts.pop(item, None)
+        self.shown.levels.pop(item, None)
+
+    def _recount(self, turn: int) -> None:
+        cost = cost_of(render_turn(self.log, self.shown, turn, self.stubs), self.log)
+        self.visible_cost += cost - self.per_turn.get(turn, 0)
+        self.per_turn[turn] = cost
+
+    def _text(self, item: Item, level: Level, anchors: Sequence[str] | None) -> str:
+        if item.kind is Kind.ATTACHMENT:
+            return self.stubs.attachment(item)
+        if level is Level.MASKED:
+            return self.stubs.mask(item, self.log.result_text(item), MASK_CHARS)
+        if item.kind in (Kind.PASTE, Kind.USER, Kind.GOAL, Kind.THOUGHT):
+            return self.stubs.mask(item, self.log.text_of(item), 240)
+        return self.stubs.in_place(item, self.default_anchors(item) if anchors is None else anchors)
+
+    def _drop_lines_shown_in_place(self, turn: int) -> None:
+        if any(i.pinned for i in self.log.items_of_turn(turn)):
+            return
+        for item in self.log.turn_items[turn]:
+            line = self.shown.lines.pop(item, None)
+            if line is not None:
+                self.lines_cost -= self.price(line)
+
+    def _compose(self, vanished: list[int]) -> Note | None:
+        old = self.old_note
+        fell = [i for i in self.before if gone(self.shown, self.log.items[i])]
+        rose = [i for i in self.before if not gone(self.shown, self.log.items[i])]
+        covers = ranges.add(ranges.remove(old.covers, rose) if old else (), fell)
+        if not covers:
+            return None
+        turn, carrier = self._carrier(vanished)
+        new_turns = {self.log.items[i].turn for i in fell if self.before[i] > Level.STUB}
+        text = self.stubs.note(
+            covers[0][0], covers[-1][1], (old.exchanges if old else 0) + len(new_turns),
+            (old.tokens if old else 0) + sum(self.log.items[i].tokens for i in fell if self.before[i] > Level.STUB),
+            (self.shown.lines[i] for i in sorted(self.shown.lines)),
+        )  # fmt: skip
+        return Note(
+            carrier=carrier, turn=turn, covers=covers, text=text,
+            exchanges=(old.exchanges if old else 0) + len(new_turns),
+            tokens=(old.tokens if old else 0)
+            + sum(self.log.items[i].tokens for i in fell if self.before[i] > Level.STUB),
+        )  # fmt: skip
+
+    def _carrier(self, vanished: list[int]) -> tuple[int, int]:
+        """Turn and item that hold the note: the newest folded result that is plain to replace."""
+        best: tuple[tuple[bool, bool, int], int] | None = None
+        old = [self.old_note.turn] if self.old_note is not None and self.per_turn[self.old_note.turn] == 0 else []
+        for turn in {*vanished, *old}:
+            items = self.log.items_of_turn(turn)
+            spans = [i for i in items if self._carries(i)]
+            if not spans:
+                continue
+            bound = any(i.kind is Kind.REASONING and not droppable(self.log, i) for i in items)
+            rank = (len(spans) == 1 and not bound and spans[0].kind is not Kind.ERROR, turn in vanished, turn)
+            if best is None or rank > best[0]:
+                best = rank, spans[-1].id
+        if best is not None:
+            return best[0][2], best[1]
+        return max([*vanished, *old], default=self.shown.turns[0] if self.shown.turns else 0), 0
+
+    def _carries(self, item: Item) -> bool:
+        turn = self.log.turns[item.turn]
+        if turn.kind is TurnKind.OBSERVATION:
+            return True
+        return any(turn.parts[p].type is PartType.RESULT for p in item.parts)

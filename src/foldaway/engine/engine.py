@@ -1,0 +1,239 @@
+"""The step: messages in, a valid view out. One branch of one session, no I/O.
+
+append ─▶ link ─▶ value ─▶ propose ─▶ rehearse ─▶ commit ─▶ render
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from foldaway.engine import ledger
+from foldaway.engine.constraints import HARD, SOFT, Scene, protected
+from foldaway.engine.log import Log
+from foldaway.engine.planner import Planned, Planner
+from foldaway.engine.snapshot import Snapshot
+from foldaway.engine.stubs import Stubs
+from foldaway.engine.window import Shown, View, folded
+from foldaway.model.items import Item, Level
+from foldaway.model.plan import Budget, Commit
+from foldaway.model.wire import Message
+
+GUARD_STEPS = 6
+"""Steps for which a recalled item stays protected; doubled with each further fault of the same item (I7)."""
+THRASH_FAULTS = 3
+"""Faults of one item from which on it counts as thrashing."""
+FUTURE_CALLS = 20
+"""Calls expected to come when a commit is not forced: what its saving is multiplied with."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Engine:
+    log: Log
+    planner: Planner
+    stubs: Stubs
+    budget: Budget
+    fixed_tokens: int
+    """System prompt and tools."""
+    shown: Shown = field(default_factory=Shown)
+    view_cache: View = field(default_factory=View)
+    entries: list[dict[str, Any]] = field(default_factory=list)
+    """The ledger of this branch."""
+    unsaved: int = 0
+    """Entries before this index are in the store."""
+    pins: set[int] = field(default_factory=set)
+    guards: dict[int, int] = field(default_factory=dict)
+    """Item -> step up to which it is protected after a recall or an undo."""
+    faults: dict[int, int] = field(default_factory=dict)
+    commits: int = 0
+    factor: float = 1.0
+    """Provider's count / own count, from reported usage."""
+    _dirty: bool = False
+
+    # -- one way in
+
+    def append(self, messages: Sequence[Message], origins: Sequence[str] = ()) -> None:
+        """Take in messages (this engine's own copies). Cost: what is new."""
+        settled = self.log.settled
+        self.view_cache.drop_provisional(self.log)
+        while self.shown.turns and self.shown.turns[-1] >= settled:
+            self.shown.turns.pop()
+        self.shown.upto = min(self.shown.upto, settled)
+        self.log.append(messages, origins)
+
+    # -- one way out
+
+    def view(self, *, force: str = "") -> tuple[list[Message], int, Commit | None]:
+        """(messages, tokens with system and tools, commit made now or None); before a model call."""
+        self._refresh()
+        commit = self._maybe_commit(force)
+        messages = self.log.wire.finish(self.view_cache.messages, self.log.quirks)
+        return list(messages), self.tokens(), commit
+
+    def tokens(self) -> int:
+        return self.fixed_tokens + self.view_cache.tokens
+
+    def effective_budget(self) -> Budget:
+        """The budget in own tokens: smaller when the provider counts more than we do."""
+        if self.factor == 1.0:
+            return self.budget
+        window = self.budget.window_tokens
+        return Budget(
+            tokens=int(self.budget.tokens / self.factor),
+            window_tokens=None if window is None else int(window / self.factor),
+            low_share=self.budget.low_share, high_share=self.budget.high_share,
+        )  # fmt: skip
+
+    def snapshot(self) -> Snapshot:
+        """What a policy would see now; changes nothing that is remembered."""
+        self._refresh()
+        budget = self.effective_budget()
+        floor, low, _ = self.planner.watermarks(self.shown, self.fixed_tokens, budget, frozenset(self.pins))
+        scene = self._scene()
+        kept = {**protected(scene, SOFT), **protected(scene, HARD)}
+        draft = self._draft()
+        return self.planner._snapshot(draft, self.tokens(), floor, low, budget, kept)  # noqa: SLF001
+
+    def preview(self) -> Planned | None:
+        """The commit that would be made now; nothing changes."""
+        self._refresh()
+        return self._plan("preview")
+
+    def undo(self) -> bool:
+        """Take the last commit back; its items stay raw for some steps unless the ceiling demands them."""
+        commits = [n for n, e in enumerate(self.entries) if e["type"] == "commit"]
+        undone = {e["commit"] for e in self.entries if e["type"] == "undo"}
+        live = [n for n in commits if self.entries[n]["number"] not in undone]
+        if not live:
+            return False
+        entry = self.entries[live[-1]]
+        self._record({"type": "undo", "commit": entry["number"], "step": self.log.step})
+        for change in entry["changes"]:
+            self.guards[change[0]] = self.log.step + GUARD_STEPS
+        self._restore_shown()
+        return True
+
+    def pin(self, item: int, on: bool) -> None:
+        self._record({"type": "pin" if on else "unpin", "item": item, "step": self.log.step})
+        (self.pins.add if on else self.pins.discard)(item)
+        if on and self.shown.level(item) < Level.RAW:
+            self.raise_to_raw([item], "pinned")
+
+    def fault(self, items: Sequence[int]) -> list[int]:
+        """Items below raw were needed: protect them, count, and say which of them thrash."""
+        below = [i for i in items if self.shown.level(i) < Level.RAW]
+        for item in items:
+            count = self.faults.get(item, 0) + (item in below)
+            self.faults[item] = count
+            self.guards[item] = self.log.step + GUARD_STEPS * (1 << min(4, max(0, count - 1)))
+        self._record({"type": "fault", "items": list(items), "below": below, "step": self.log.step})
+        return [i for i in below if self.faults[i] >= THRASH_FAULTS]
+
+    def raise_to_raw(self, items: Sequence[int], reason: str) -> None:
+        """Show items whole again from the next call on: one commit of its own."""
+        draft = self._draft()
+        for number in items:
+            item = self.log.item_at(number)
+            if item is not None:
+                for other in self.log.items_of_turn(item.turn):
+                    draft.set(other, Level.RAW, reason)
+        before = self.tokens()
+        tokens = draft.finish()
+        commit = self.planner._commit(draft, self.commits, reason, before, tokens, (), 0)  # noqa: SLF001
+        self._adopt(Planned(shown=draft.close(), commit=commit, tokens=tokens))
+
+    def set_fixed(self, tokens: int) -> None:
+        self.fixed_tokens = tokens
+
+    # -- from the store
+
+    def restore(self, entries: Sequence[dict[str, Any]]) -> None:
+        """Bring the decision state to where these ledger entries left it. The log must be there already."""
+        self.entries = list(entries)
+        self.unsaved = len(self.entries)
+        for entry in self.entries:
+            match entry["type"]:
+                case "pin":
+                    self.pins.add(entry["item"])
+                case "unpin":
+                    self.pins.discard(entry["item"])
+                case "fault":
+                    for item in entry["items"]:
+                        self.faults[item] = self.faults.get(item, 0) + (item in entry["below"])
+                        count = self.faults[item]
+                        self.guards[item] = entry["step"] + GUARD_STEPS * (1 << min(4, max(0, count - 1)))
+                case "commit":
+                    self.commits = max(self.commits, entry["number"] + 1)
+                case "usage":
+                    self.factor = entry["factor"]
+        self._restore_shown()
+
+    # -- inside
+
+    def _refresh(self) -> None:
+        fresh = self.shown.extend(self.log)
+        if self._dirty:
+            self.view_cache.rebuild(self.log, self.shown, self.stubs)
+            self._dirty = False
+        elif fresh:
+            self.view_cache.add(self.log, self.shown, self.stubs, fresh)
+
+    def _maybe_commit(self, force: str) -> Commit | None:
+        budget = self.effective_budget()
+        _, _, high = self.planner.watermarks(self.shown, self.fixed_tokens, budget, frozenset(self.pins))
+        trigger = force or ("high-watermark" if self.tokens() > min(high, budget.tokens) else "")
+        early = getattr(self.planner.policy, "due", None)
+        if not trigger and early is not None and early(self.snapshot()):
+            trigger = "policy"
+        if not trigger:
+            return None
+        planned = self._plan(trigger)
+        if planned is None:
+            return None
+        forced = bool(force) or self.tokens() > budget.tokens or trigger == "policy"
+        if not forced and not self.planner.pays(planned, self.fixed_tokens, FUTURE_CALLS):
+            return None
+        self._adopt(planned)
+        return planned.commit
+
+    def _plan(self, trigger: str) -> Planned | None:
+        return self.planner.plan(
+            shown=self.shown, view=self.view_cache, fixed_tokens=self.fixed_tokens, budget=self.effective_budget(),
+            pins=frozenset(self.pins), guarded=self._guarded(), trigger=trigger, number=self.commits,
+        )  # fmt: skip
+
+    def _adopt(self, planned: Planned) -> None:
+        self.shown = planned.shown
+        self.commits += 1
+        self._record(ledger.commit_entry(planned.commit, planned.shown))
+        self.view_cache.rebuild(self.log, self.shown, self.stubs)
+
+    def _record(self, entry: dict[str, Any]) -> None:
+        self.entries.append({"raws": len(self.log.raws), **entry})
+
+    def _restore_shown(self) -> None:
+        undone = {e["commit"] for e in self.entries if e["type"] == "undo"}
+        shown = Shown()
+        for entry in self.entries:
+            if entry["type"] == "commit" and entry["number"] not in undone:
+                ledger.apply_commit(shown, entry)
+        shown.turns = [t for t in range(len(self.log.turns)) if not folded(self.log, shown, t)]
+        shown.upto = len(self.log.turns)
+        self.shown = shown
+        self._dirty = True
+
+    def _guarded(self) -> frozenset[int]:
+        return frozenset(i for i, until in self.guards.items() if until >= self.log.step)
+
+    def _scene(self) -> Scene:
+        return Scene(log=self.log, shown=self.shown, pins=frozenset(self.pins), guarded=self._guarded())
+
+    def _draft(self) -> Any:
+        from foldaway.engine.draft import Draft  # noqa: PLC0415
+
+        self._refresh()
+        return Draft.of(self.log, self.stubs, self.shown, self.fixed_tokens, self.view_cache.per_turn)
+
+    def item(self, number: int) -> Item | None:
+        return self.log.item_at(number)

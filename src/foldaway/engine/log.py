@@ -1,0 +1,174 @@
+"""The log of one branch: raw messages, the turns and items made of them, their anchors and links.
+
+Grows by `append`; what stands is never changed. Turns whose calls still wait for results are provisional: they are
+parsed again when more arrives and join index and graph once they are settled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from foldaway.linking.anchors import AnchorKind, anchors
+from foldaway.linking.episodes import Episodes
+from foldaway.linking.graph import Graph
+from foldaway.linking.index import AnchorIndex
+from foldaway.linking.kinds import Kinds
+from foldaway.linking.reuse import link_reuse
+from foldaway.engine.itemise import Draft, itemise
+from foldaway.model.items import Item, Kind
+from foldaway.model.wire import Message, PartType, Quirks, Repair, Turn, TurnKind
+from foldaway.protocols import MessageCounter, Wire
+
+AnchorFinder = Callable[[str], Mapping[str, AnchorKind]]
+
+
+@dataclass(slots=True)
+class Log:
+    """Everything seen on one branch of a session, oldest first."""
+
+    wire: Wire
+    counter: MessageCounter
+    kinds: Kinds
+    quirks: Quirks = field(default_factory=Quirks)
+    paste_tokens: int = 1200
+    """A user text longer than this is a paste: an item that can fold behind its head and tail."""
+    find_anchors: AnchorFinder = anchors
+
+    raws: list[Message] = field(default_factory=list)
+    origins: list[str] = field(default_factory=list)
+    turns: list[Turn] = field(default_factory=list)
+    turn_tokens: list[int] = field(default_factory=list)
+    turn_items: list[tuple[int, ...]] = field(default_factory=list)
+    turn_step: list[int] = field(default_factory=list)
+    items: dict[int, Item] = field(default_factory=dict)
+    anchors: AnchorIndex = field(default_factory=AnchorIndex)
+    graph: Graph = field(default_factory=Graph)
+    episodes: Episodes = field(default_factory=Episodes)
+    repairs: list[Repair] = field(default_factory=list)
+    declared_needs: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    step: int = 0
+    """Model calls so far: assistant turns seen."""
+    next_id: int = 1
+    settled: int = 0
+    """Turns before this index will not be parsed again."""
+    _goal_seen: bool = False
+
+    def append(self, messages: Sequence[Message], origins: Sequence[str] = ()) -> None:
+        """Take in new messages (already this log's own copies). O(size of what is new and of open turns)."""
+        self.raws.extend(messages)
+        self.origins.extend(origins or [""] * len(messages))
+        self._drop_provisional()
+        start = self._settled_sources
+        parsed = self.wire.parse(
+            self.raws[start:], origins=self.origins[start:], quirks=self.quirks, start=start
+        )
+        self.repairs = [r for r in self.repairs if r.position < start] + list(parsed.repairs)
+        for turn in parsed.turns:
+            self._add(turn)
+        waiting = [min(t.sources) for t in parsed.turns if t.open and t.sources]
+        # A turn that a late result overtook is parsed again together with the open one.
+        first = min(waiting, default=len(self.raws))
+        fresh = next((n for n, t in enumerate(parsed.turns) if max(t.sources, default=0) >= first), len(parsed.turns))
+        self._settle(len(self.turns) - len(parsed.turns) + fresh)
+        self._settled_sources = first
+
+    _settled_sources: int = 0
+
+    @property
+    def open(self) -> bool:
+        """The last turns wait for results of calls."""
+        return self.settled < len(self.turns)
+
+    def item_at(self, item: int) -> Item | None:
+        return self.items.get(item)
+
+    def text_of(self, item: Item) -> str:
+        """All the model could read of an item, its parts in order."""
+        turn = self.turns[item.turn]
+        return "\n".join(turn.parts[p].text for p in item.parts if turn.parts[p].text)
+
+    def result_text(self, item: Item) -> str:
+        """What came back: the result's text of a span, the whole text of any other item."""
+        parts = [self.turns[item.turn].parts[p] for p in item.parts]
+        results = [p.text for p in parts if p.type is PartType.RESULT]
+        return "\n".join(results) if results else self.text_of(item)
+
+    def items_of_turn(self, turn: int) -> tuple[Item, ...]:
+        return tuple(self.items[i] for i in self.turn_items[turn])
+
+    def turns_from_source(self, position: int) -> list[int]:
+        """Turns made from the client's message at this position, newest search first. O(distance from the end)."""
+        found = []
+        for index in range(len(self.turns) - 1, -1, -1):
+            sources = self.turns[index].sources
+            if position in sources:
+                found.append(index)
+            elif sources and max(sources) < position and found:
+                break
+        return found[::-1]
+
+    # -- inside
+
+    def _drop_provisional(self) -> None:
+        for turn in range(len(self.turns) - 1, self.settled - 1, -1):
+            for item in self.turn_items[turn]:
+                del self.items[item]
+                self.next_id = min(self.next_id, item)
+            if self.turns[turn].kind in (TurnKind.ASSISTANT, TurnKind.EXCHANGE):
+                self.step -= 1
+            del self.turns[turn], self.turn_tokens[turn], self.turn_items[turn], self.turn_step[turn]
+
+    def _add(self, turn: Turn) -> None:
+        index = len(self.turns)
+        drafts = itemise(turn, previous=self.turns[-1] if self.turns else None, kinds=self.kinds)
+        ids = []
+        self.turns.append(turn)
+        self.turn_tokens.append(sum(self.counter.message(m) for m in turn.messages))
+        self.turn_step.append(self.step)
+        for draft in drafts:
+            item = self._item(index, turn, draft)
+            self.items[item.id] = item
+            ids.append(item.id)
+            self.next_id += 1
+        self.turn_items.append(tuple(ids))
+        if turn.kind in (TurnKind.ASSISTANT, TurnKind.EXCHANGE):
+            self.step += 1
+
+    def _item(self, index: int, turn: Turn, draft: Draft) -> Item:
+        count = self.counter.counter.count
+        tokens = sum(count(turn.parts[p].text) for p in draft.parts)
+        kind, pinned = draft.kind, draft.pinned
+        if kind is Kind.USER and tokens > self.paste_tokens:
+            kind, pinned = Kind.PASTE, False
+        elif kind is Kind.USER and not self._goal_seen:
+            kind = Kind.GOAL
+        return Item(
+            id=self.next_id, turn=index, parts=draft.parts, kind=kind, tokens=tokens, created_step=self.step,
+            title=draft.title, name=draft.name, pinned=pinned, persisted=draft.persisted,
+        )  # fmt: skip
+
+    def _settle(self, upto: int) -> None:
+        for index in range(self.settled, upto):
+            for item in self.items_of_turn(index):
+                self._goal_seen = self._goal_seen or item.kind is Kind.GOAL
+                self._index(item)
+            self.episodes.observe(index, self.turns[index], self.items_of_turn(index), self.turn_step[index])
+        self.settled = upto
+
+    def _index(self, item: Item) -> None:
+        turn = self.turns[item.turn]
+        for number in item.parts:
+            part = turn.parts[number]
+            if not part.text or part.type is PartType.REASONING or part.stand_in:
+                continue
+            found = self.find_anchors(part.text)
+            if not found:
+                continue
+            if part.role == "assistant":
+                link_reuse(self.graph, self.anchors, item.id, found)
+                self.anchors.use(item.id, item.created_step, found)
+            elif part.type is PartType.RESULT or turn.kind is TurnKind.OBSERVATION:
+                self.anchors.observe(item.id, item.created_step, found)
+            else:
+                self.anchors.say(item.id, item.created_step, found)

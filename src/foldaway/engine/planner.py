@@ -1,0 +1,274 @@
+"""From proposals to one commit: validate, rehearse, then commit or refuse with a reason.
+
+A policy proposes, best first; the planner takes proposals until the view is down to the low watermark, refuses what a
+constraint protects, and keeps the ceiling even when the policy has nothing left to offer: then it works down a fixed
+ladder, which always ends. A plan is a value: making one changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from foldaway.compressors.user_words import abstract_words
+from foldaway.engine.constraints import HARD, SOFT, Scene, protected
+from foldaway.engine.draft import Draft
+from foldaway.engine.log import Log
+from foldaway.engine.snapshot import Snapshot
+from foldaway.engine.stubs import Stubs
+from foldaway.engine.window import Shown, View
+from foldaway.model.items import Item, Kind, Level
+from foldaway.model.plan import Budget, Change, Commit, LevelChange, Prices, Refusal
+from foldaway.model.wire import PartType
+
+NOTE_SHARE = 0.35
+"""Share of the room up to the low watermark that the lines of a fold note may take where the policy sets none."""
+WORDS_SHARE = 0.5
+"""Share of the room (budget less system prompt and tools) that user words may take before the oldest are abstracted."""
+SMALLEST_MASK_CHARS = 400
+
+
+class Policy(Protocol):
+    """Proposes level changes, best first; pure and deterministic. The planner cuts."""
+
+    def propose(self, snapshot: Snapshot) -> Iterable[Change]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """What a commit would lead to."""
+
+    shown: Shown
+    commit: Commit
+    tokens: int
+
+
+@dataclass(slots=True, kw_only=True)
+class Planner:
+    log: Log
+    stubs: Stubs
+    policy: Policy
+    policy_name: str
+    prices: Prices = field(default_factory=Prices)
+    strict: bool = False
+    """Never abstract user words, whatever share of the room they take."""
+    words_share: float = WORDS_SHARE
+
+    def watermarks(self, shown: Shown, fixed_tokens: int, budget: Budget, pins: frozenset[int]) -> tuple[int, int, int]:
+        """(floor, low, high) in tokens; the shares count from the pinned floor (S: a long prologue leaves room)."""
+        floor = fixed_tokens + self._pinned_tokens(shown, pins)
+        room = max(0, budget.tokens - floor)
+        return floor, floor + int(room * budget.low_share), floor + int(room * budget.high_share)
+
+    def plan(
+        self, *, shown: Shown, view: View, fixed_tokens: int, budget: Budget, pins: frozenset[int],
+        guarded: frozenset[int], trigger: str, number: int,
+    ) -> Planned | None:  # fmt: skip
+        """The commit that frees down to the low watermark, or None when nothing changes."""
+        floor, low, _ = self.watermarks(shown, fixed_tokens, budget, pins)
+        scene = Scene(log=self.log, shown=shown, pins=pins, guarded=guarded)
+        hard, soft = protected(scene, HARD), protected(scene, SOFT)
+        draft = Draft.of(self.log, self.stubs, shown, fixed_tokens, view.per_turn)
+        before = fixed_tokens + view.tokens
+        refused: list[Refusal] = []
+        if not self.strict:
+            self._abstract_words(draft, budget, hard)
+        snapshot = self._snapshot(draft, before, floor, low, budget, {**soft, **hard})
+        whole = getattr(self.policy, "plans_whole", False)
+        for change in self.policy.propose(snapshot):
+            if not whole and draft.tokens() <= low and change.level < draft.shown.level(change.item):
+                break
+            self._take(draft, change, {**soft, **hard}, refused)
+        tokens = self._settle(draft, low, budget, hard, soft)
+        if not draft.before:
+            return None
+        commit = self._commit(draft, number, trigger, before, tokens, refused, max(0, tokens - low))
+        return Planned(shown=draft.close(), commit=commit, tokens=tokens)
+
+    def pays(self, planned: Planned, kept_prefix_tokens: int, future_calls: int) -> bool:
+        """Whether a commit that nobody is forced to make earns its price: N * (C - C') > what it writes anew."""
+        saved = planned.commit.tokens_before - planned.tokens
+        rewritten = max(0, planned.tokens - kept_prefix_tokens)
+        return future_calls * saved * self.prices.read > rewritten * (self.prices.write - self.prices.read)
+
+    # -- inside
+
+    def _pinned_tokens(self, shown: Shown, pins: frozenset[int]) -> int:
+        total = 0
+        for turn in shown.turns:
+            items = self.log.items_of_turn(turn)
+            if items and all(i.pinned or i.id in pins for i in items):
+                texts = [shown.texts.get(i.id) for i in items]
+                if any(t is not None for t in texts):
+                    count = self.log.counter.counter.count
+                    total += sum(count(t) if t is not None else i.tokens for t, i in zip(texts, items, strict=True)) + 4
+                else:
+                    total += self.log.turn_tokens[turn]
+            else:
+                total += sum(i.tokens for i in items if i.pinned or i.id in pins)
+        return total
+
+    def _snapshot(
+        self, draft: Draft, tokens: int, floor: int, low: int, budget: Budget, kept: dict[int, str]
+    ) -> Snapshot:
+        foldable = tuple(
+            item
+            for turn in draft.shown.turns
+            for item in self.log.items_of_turn(turn)
+            if not item.pinned and item.id not in kept and draft.shown.level(item.id) > Level.HIDDEN
+        )
+        return Snapshot(
+            step=self.log.step, tokens=tokens, target_tokens=low, budget_tokens=budget.tokens, floor_tokens=floor,
+            foldable=foldable, protected=frozenset(kept), _log=self.log, _shown=draft.shown,
+            _line_cost=draft.line_price,
+        )  # fmt: skip
+
+    def _take(self, draft: Draft, change: Change, kept: dict[int, str], refused: list[Refusal]) -> None:
+        item = self.log.item_at(change.item)
+        code = why = ""
+        if item is None:
+            code, why = "unknown-item", "no such item"
+        elif item.pinned:
+            code, why = "pinned", f"{item.kind.value} is never evicted"
+        elif item.id in kept:
+            code, why = "protected", kept[item.id]
+        if code or item is None:
+            refused.append(Refusal(item=change.item, level=change.level, code=code, why=why))
+            return
+        if change.level == draft.shown.level(item.id) and change.anchors is None:
+            return
+        draft.set(item, change.level, change.reason, anchors=change.anchors)
+
+    def _settle(self, draft: Draft, low: int, budget: Budget, hard: dict[int, str], soft: dict[int, str]) -> int:
+        """Compose and count; keep the ceiling by the ladder. Returns the exact tokens."""
+        room = max(0, low - draft.fixed_tokens)
+        if not getattr(self.policy, "plans_whole", False):
+            draft.demote_lines(int(room * NOTE_SHARE), "note is full: oldest lines go first")
+        tokens = draft.finish()
+        for rung in (self._fold_oldest, self._drop_lines, self._fold_soft, self._mask_last, self._fold_pastes):
+            if tokens <= budget.tokens:
+                return tokens
+            rung(draft, tokens - budget.tokens, hard, soft)
+            tokens = draft.finish()
+        return tokens
+
+    def _fold_oldest(self, draft: Draft, excess: int, hard: dict[int, str], soft: dict[int, str]) -> None:
+        self._fold(draft, excess, {**soft, **hard}, "over the ceiling: oldest first")
+
+    def _drop_lines(self, draft: Draft, excess: int, hard: dict[int, str], soft: dict[int, str]) -> None:
+        draft.demote_lines(max(0, draft.lines_cost - excess - 32), "over the ceiling: stub lines give way")
+
+    def _fold_soft(self, draft: Draft, excess: int, hard: dict[int, str], soft: dict[int, str]) -> None:
+        self._fold(draft, excess, hard, "over the ceiling: soft protection gives way, oldest first")
+
+    def _fold(self, draft: Draft, excess: int, kept: dict[int, str], reason: str) -> None:
+        goal = draft.tokens() - excess - 64
+        for turn in list(draft.shown.turns):
+            if draft.tokens() <= goal:
+                return
+            for item in self.log.items_of_turn(turn):
+                if not item.pinned and item.id not in kept and draft.shown.level(item.id) > Level.HIDDEN:
+                    if item.kind not in (Kind.PASTE, Kind.ATTACHMENT):
+                        draft.set(item, Level.HIDDEN, reason)
+
+    def _mask_last(self, draft: Draft, excess: int, hard: dict[int, str], soft: dict[int, str]) -> None:
+        """Results of the last turn too big for the room: head, tail and a handle, the largest first."""
+        large = sorted(
+            (i for i in self._last_items(draft, hard) if self._maskable(i)), key=lambda i: (-self._now(draft, i), i.id)
+        )
+        if not large:
+            return
+        total = sum(self._now(draft, i) for i in large)
+        goal = max(0, total - excess - 64 - 80 * len(large))
+        cap = _level_cap([self._now(draft, i) for i in large], goal)
+        for item in large:
+            if self._now(draft, item) > cap:
+                text = self.log.result_text(item)
+                per_token = max(0.25, len(text) / max(1, item.tokens))
+                keep = max(SMALLEST_MASK_CHARS if excess < total // 2 else 160, int(cap * per_token))
+                draft.set(item, Level.MASKED, "last turn over the ceiling", text=self._fitting(item, text, keep, cap))
+
+    def _fitting(self, item: Item, text: str, keep: int, cap: int) -> str:
+        for _ in range(8):
+            masked = self.stubs.mask(item, text, keep)
+            if self.log.counter.counter.count(masked) <= cap + 90 or keep < 120:
+                break
+            keep = keep * 3 // 4
+        return masked
+
+    def _fold_pastes(self, draft: Draft, excess: int, hard: dict[int, str], soft: dict[int, str]) -> None:
+        for item in self._last_items(draft, {}):
+            if excess <= 0:
+                return
+            if item.kind in (Kind.PASTE, Kind.ATTACHMENT):
+                before = draft.tokens()
+                draft.set(item, Level.STUB, "over the ceiling: pasted text and attachments fold")
+                excess -= before - draft.tokens()
+
+    def _last_items(self, draft: Draft, kept: dict[int, str]) -> list[Item]:
+        return [
+            i
+            for t in draft.shown.turns
+            for i in self.log.items_of_turn(t)
+            if not i.pinned and (not kept or i.id in kept) and draft.shown.level(i.id) > Level.STUB
+        ]
+
+    def _maskable(self, item: Item) -> bool:
+        parts = [self.log.turns[item.turn].parts[p] for p in item.parts]
+        return any(p.type is PartType.RESULT for p in parts) or item.kind in (Kind.PASTE,) or (
+            len(parts) == 1 and parts[0].role in ("user", "tool") and not item.pinned
+        )
+
+    def _now(self, draft: Draft, item: Item) -> int:
+        text = draft.shown.texts.get(item.id)
+        return item.tokens if text is None else self.log.counter.counter.count(text)
+
+    def _abstract_words(self, draft: Draft, budget: Budget, hard: dict[int, str]) -> None:
+        """S1.9: when user words alone pass their share of the room, the oldest plain turns are abstracted."""
+        words = [
+            i
+            for t in draft.shown.turns
+            for i in self.log.items_of_turn(t)
+            if i.kind in (Kind.USER, Kind.GOAL)
+        ]
+        spent = sum(self._now(draft, i) for i in words)
+        limit = int(max(0, budget.tokens - draft.fixed_tokens) * self.words_share)
+        for item in words[:-1]:
+            if spent <= limit:
+                return
+            if item.id in hard or item.id in draft.shown.levels or item.kind is Kind.GOAL:
+                continue
+            short = abstract_words(self.log.text_of(item), f"{self.stubs.ask(f'#{item.id}')}")
+            gain = item.tokens - self.log.counter.counter.count(short)
+            if gain > 16:
+                draft.set(item, Level.ABSTRACT, "user words passed their share of the room", text=short)
+                spent -= gain
+
+    def _commit(
+        self, draft: Draft, number: int, trigger: str, before: int, tokens: int, refused: Sequence[Refusal], missing: int
+    ) -> Commit:
+        changes = tuple(
+            LevelChange(
+                item=i, before=draft.before[i], after=draft.shown.level(i), reason=draft.reasons[i],
+                tokens_before=self.log.items[i].tokens if draft.before[i] is Level.RAW else 0,
+                tokens_after=self._now(draft, self.log.items[i]) if draft.shown.level(i) > Level.STUB else 0,
+            )  # fmt: skip
+            for i in sorted(draft.before)
+            if draft.before[i] is not draft.shown.level(i)
+        )
+        return Commit(
+            number=number, step=self.log.step, turns=len(self.log.turns), policy=self.policy_name, trigger=trigger,
+            tokens_before=before, tokens_after=tokens, changes=changes, refused=tuple(refused), missing_tokens=missing,
+        )  # fmt: skip
+
+
+def _level_cap(sizes: Sequence[int], goal: int) -> int:
+    """The largest cap so that sizes cut to it sum up to at most `goal` (water-filling)."""
+    rest, left = goal, len(sizes)
+    for size in sorted(sizes):
+        if size * left > rest:
+            return max(0, rest // left)
+        rest -= size
+        left -= 1
+    return max(sizes, default=0)

@@ -1,0 +1,107 @@
+"""What a policy gets to see: a read-only picture of the past, never of the future."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from foldaway.engine.log import Log
+from foldaway.engine.window import Shown
+from foldaway.linking.episodes import Episode, Episodes
+from foldaway.linking.graph import Graph
+from foldaway.linking.index import AnchorIndex
+from foldaway.model.items import Item, Level
+from foldaway.model.wire import PartType, TurnKind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """The state before one decision. Everything in it is for reading only."""
+
+    step: int
+    """Number of the model call that is about to be made."""
+    tokens: int
+    """What the view costs as it stands, system prompt and tools included."""
+    target_tokens: int
+    """Free down to this (the low watermark)."""
+    budget_tokens: int
+    floor_tokens: int
+    """System prompt, tools and pinned items: what no policy can free."""
+    foldable: tuple[Item, ...]
+    """Items that are visible above hidden, not pinned and not protected, oldest first."""
+    protected: frozenset[int]
+    """Visible items that must stay raw now: last turn, open calls, fresh recalls, pins."""
+    _log: Log
+    _shown: Shown
+    _line_cost: Callable[[Item, Sequence[str]], int]
+
+    @property
+    def graph(self) -> Graph:
+        return self._log.graph
+
+    @property
+    def anchors(self) -> AnchorIndex:
+        return self._log.anchors
+
+    @property
+    def episodes(self) -> Episodes:
+        return self._log.episodes
+
+    def level(self, item: int) -> Level:
+        return self._shown.level(item)
+
+    def item(self, item: int) -> Item:
+        return self._log.items[item]
+
+    def episode(self, item: Item) -> Episode | None:
+        return self._log.episodes.episode_of(item.turn)
+
+    def turn_items(self, turn: int) -> tuple[Item, ...]:
+        return self._log.items_of_turn(turn)
+
+    def turn_kind(self, turn: int) -> TurnKind:
+        return self._log.turns[turn].kind
+
+    def turn_tokens(self, turn: int) -> int:
+        """What a turn costs at raw."""
+        return self._log.turn_tokens[turn]
+
+    @property
+    def visible_turns(self) -> Sequence[int]:
+        return self._shown.turns
+
+    @property
+    def last_turn(self) -> int:
+        return len(self._log.turns) - 1
+
+    def text(self, item: Item) -> str:
+        return self._log.text_of(item)
+
+    def result(self, item: Item) -> str:
+        return self._log.result_text(item)
+
+    def is_observation(self, item: Item) -> bool:
+        """Holds something the environment supplied: a tool span or an environment message."""
+        turn = self._log.turns[item.turn]
+        return turn.kind is TurnKind.OBSERVATION or any(turn.parts[p].type is PartType.CALL for p in item.parts)
+
+    def query(self) -> str:
+        """What the agent is about: the newest user words and the newest assistant text."""
+        user = assistant = ""
+        for turn in range(len(self._log.turns) - 1, max(-1, len(self._log.turns) - 200), -1):
+            parts = self._log.turns[turn].parts
+            if not user and self._log.turns[turn].kind is TurnKind.USER:
+                user = "\n".join(p.text for p in parts)[:4000]
+            if not assistant:
+                assistant = "\n".join(p.text for p in parts if p.role == "assistant")[:4000]
+            if user and assistant:
+                break
+        return f"{user}\n{assistant}"
+
+    def count(self, text: str) -> int:
+        """Tokens of a text in the target model's encoding."""
+        return self._log.counter.counter.count(text)
+
+    def line_tokens(self, item: Item, anchors: Sequence[str]) -> int:
+        """What the stub line of an item costs inside a fold note."""
+        return self._line_cost(item, anchors)

@@ -1,0 +1,93 @@
+"""What stands in for folded content: stub lines, fold notes, masks. Readable by people and models.
+
+A *fold note* lists what was folded in a stretch of the session, one line an item, and stands as the result of the
+last of the folded exchanges, so evicted tool output stays tool output. Each text says that something was left out,
+under which id, and how to get it back; it holds nothing that changes by itself (no clock, no running counter).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from foldaway.compressors.excerpt import excerpt
+from foldaway.linking.kinds import one_line
+from foldaway.model.items import Item, Kind
+
+MARK = "[foldaway"
+"""How everything that Foldaway writes into a view begins."""
+
+
+class RecallBy(StrEnum):
+    """How the model can ask for what is folded, as stubs shall say it."""
+
+    DIRECTIVE = "directive"
+    TOOL = "tool"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Stubs:
+    """Composes stub texts. Pure."""
+
+    recall: RecallBy = RecallBy.DIRECTIVE
+
+    def ask(self, reference: str) -> str:
+        match self.recall:
+            case RecallBy.DIRECTIVE:
+                return f"[RETRIEVE: {reference}]"
+            case RecallBy.TOOL:
+                return f'recall("{reference}")'
+            case RecallBy.NONE:
+                return f"kept in the log as {reference}"
+
+    def line(self, item: Item, anchors: Sequence[str]) -> str:
+        """`#12 read src/a.py (1.2k): RateTable, load_rates`"""
+        title = clean(item.title)
+        listed = ", ".join(clean(a) for a in anchors)
+        failed = "failed: " if item.kind is Kind.ERROR and not title.startswith("failed") else ""
+        return f"#{item.id} {failed}{title} ({size(item.tokens)})" + (f": {listed}" if listed else "")
+
+    def note(self, first: int, last: int, exchanges: int, tokens: int, lines: Iterable[str]) -> str:
+        """The text of a fold note: what it covers, how to recall, then the lines."""
+        head = (
+            f"{MARK}: #{first}–#{last} folded away, {exchanges} exchanges, {size(tokens)} tokens, kept word for word. "
+            f"Bring back by id, range or words: {self.ask(f'#{last}')}, {self.ask(f'#{first}–#{last} words')}]"
+        )
+        return "\n".join((head, *lines))
+
+    def in_place(self, item: Item, anchors: Sequence[str]) -> str:
+        """What replaces one result whose exchange stays."""
+        listed = ": " + ", ".join(clean(a) for a in anchors) if anchors else ""
+        return f"{MARK}: result of #{item.id} folded away ({size(item.tokens)} tokens){listed}. {self.ask(f'#{item.id}')}]"
+
+    def mask(self, item: Item, text: str, keep_chars: int) -> str:
+        """Head and tail of a text with the mark of what is missing between them."""
+        left_out = max(0, len(text) - keep_chars)
+        lines = text.count("\n") + 1
+        mark = (
+            f"{MARK}: about {left_out:,} of {len(text):,} characters ({lines:,} lines) of #{item.id} left out here. "
+            f"{self.ask(f'#{item.id}:1-{min(lines, 200)}')} shows lines, {self.ask(f'#{item.id} words')} searches it]"
+        )
+        share = 0.35 if item.kind is Kind.ERROR else 0.55
+        return excerpt(text, keep_chars, mark, head_share=share)
+
+    def attachment(self, item: Item) -> str:
+        return f"{MARK}: {clean(item.title)}, #{item.id}, folded away. {self.ask(f'#{item.id}')}]"
+
+    def arguments(self, item: Item) -> dict[str, str]:
+        """What replaces a call's arguments, whole."""
+        return {"foldaway": f"arguments of #{item.id} folded away; {self.ask(f'#{item.id}')}"}
+
+
+def clean(text: str) -> str:
+    """A literal as it may stand in a stub: on one line, unable to open or close a mark of Foldaway's."""
+    return one_line(text, 240).replace(MARK, "(foldaway").replace("[RETRIEVE", "(RETRIEVE")
+
+
+def size(tokens: int) -> str:
+    """1234 -> 1.2k"""
+    if tokens < 1000:
+        return str(tokens)
+    return f"{tokens / 1000:.1f}k" if tokens < 100_000 else f"{tokens // 1000}k"

@@ -1,0 +1,144 @@
+"""Anchors: the literals that later work refers to.
+
+An anchor is worth keeping because it cannot be guessed again: a path, a URL, an identifier, an id with digits, a
+hash, an error code, a long number. Ordinary words are not anchors. One pass of one regular expression, linear in
+the length of the text; giant texts are read at head and tail only, so the cost of an item is bounded.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+
+HEAD_CHARS = 400_000
+TAIL_CHARS = 200_000
+"""Of a text longer than both together only these are read: past that size a result is searched, not remembered."""
+
+MAX_LENGTH = 200
+"""A longer literal is a payload (base64, minified code), not something an agent types again."""
+
+
+class AnchorKind(StrEnum):
+    URL = "url"
+    PATH = "path"
+    FILE = "file"
+    ID = "id"
+    """letters and digits mixed, or joined by - or _ with digits: flight_HAT136, 0b-9f2ac6f3aa, v2.1.0"""
+    NAME = "name"
+    """identifiers of code: snake_case, camelCase, CONSTANT, call("""
+    NUMBER = "number"
+    FLAG = "flag"
+    QUOTED = "quoted"
+
+
+_PATTERN = re.compile(
+    r"""
+    (?P<url>https?://[^\s"'<>()\[\]{}|\\^`,;]{4,})
+  | (?P<path>(?:~|\.{1,2})?/?(?:[\w.@+-]+/)+[\w.@+-]*[\w]|(?<![\w/])/[\w.@+-]+)
+  | (?P<flag>(?<![\w-])--[a-z][\w-]+)
+  | (?P<word>[A-Za-z_À-ɏ][\w$]*(?:[-.:][\w$]+)*)
+  | (?P<number>\d[\d,_]*(?:[.:\-]\w+)*)
+    """,
+    re.VERBOSE,
+)
+_FILE = re.compile(r"^[\w.-]+\.[A-Za-z][A-Za-z0-9]{0,7}$")
+_EXTENSIONS = frozenset(
+    "py ts tsx js jsx mjs cjs go rs java kt c h cc cpp hpp cs rb php sh bash zsh ps1 md mdx rst txt json jsonl yaml yml "
+    "toml ini cfg conf xml html htm css scss sql csv tsv log lock mod sum ipynb pdf png jpg jpeg gif svg zip gz tar env "
+    "proto swift lua pl r scala vue svelte gradle dockerfile diff patch snap xlsx xls docx pptx db sqlite parquet".split()
+)
+_HEX = re.compile(r"^[0-9a-f]{7,}$")
+_VERSION = re.compile(r"^v\d+(?:\.\d+)+$")
+_INNER_UPPER = re.compile(r"[a-z0-9][A-Z]")
+_SPLIT = re.compile(r"[-.:]")
+
+
+def anchors(text: str) -> dict[str, AnchorKind]:
+    """The distinct anchors of a text with their kinds, in order of first occurrence. O(len(text)), never raises."""
+    if len(text) > HEAD_CHARS + TAIL_CHARS:
+        text = text[:HEAD_CHARS] + "\n" + text[-TAIL_CHARS:]
+    found: dict[str, AnchorKind] = {}
+    seen: set[str] = set()
+    for match in _PATTERN.finditer(text):
+        literal = match.group()
+        if literal in seen:
+            continue
+        seen.add(literal)
+        group = match.lastgroup
+        if group == "word":
+            _word(literal, text[match.end() : match.end() + 1], found)
+        elif len(literal) > MAX_LENGTH:
+            continue
+        elif group == "url":
+            found.setdefault(literal.rstrip(".:/"), AnchorKind.URL)
+        elif group == "path":
+            _path(literal, found)
+        elif group == "flag":
+            found.setdefault(literal, AnchorKind.FLAG)
+        elif group == "number":
+            _number(literal, found)
+    return found
+
+
+def _path(literal: str, found: dict[str, AnchorKind]) -> None:
+    literal = literal.rstrip(".")
+    if len(literal) < 4:
+        return
+    if literal.replace("/", "").replace(".", "").isdigit():
+        found.setdefault(literal, AnchorKind.NUMBER)
+    elif "/" in literal.strip("/") or literal.startswith("/"):
+        found.setdefault(literal, AnchorKind.PATH)
+
+
+def _number(literal: str, found: dict[str, AnchorKind]) -> None:
+    literal = literal.rstrip(",_")
+    digits = sum(c.isdigit() for c in literal)
+    if any(c.isalpha() for c in literal):
+        if len(literal) >= 4:
+            found.setdefault(literal, AnchorKind.ID)
+    elif digits >= 4 or (digits >= 3 and not literal.isdigit()):
+        found.setdefault(literal, AnchorKind.NUMBER)
+
+
+def _word(literal: str, following: str, found: dict[str, AnchorKind]) -> None:
+    if len(literal) <= MAX_LENGTH and (whole := _whole(literal)) is not None:
+        found.setdefault(literal, whole)
+        return
+    for piece in _SPLIT.split(literal) if not literal.isidentifier() else (literal,):
+        if len(piece) > MAX_LENGTH:
+            continue
+        kind = _piece(piece)
+        if kind is not None:
+            found.setdefault(piece, kind)
+    if following == "(" and len(literal) >= 4 and literal.isidentifier():
+        found.setdefault(literal, AnchorKind.NAME)
+
+
+def _whole(literal: str) -> AnchorKind | None:
+    """A word joined by signs that is one thing: a file name, an id, a kebab-case name."""
+    if literal.isidentifier():
+        return None
+    if _VERSION.match(literal):
+        return AnchorKind.ID
+    dot = literal.rfind(".")
+    if dot > 0 and literal[dot + 1 :].lower() in _EXTENSIONS and _FILE.match(literal):
+        return AnchorKind.FILE
+    if "." not in literal and ":" not in literal and "-" in literal:
+        if any(c.isdigit() for c in literal) or "_" in literal:
+            return AnchorKind.ID
+        if 8 <= len(literal) <= 40 and literal.islower() and literal.count("-") <= 4:
+            return AnchorKind.NAME
+    return None
+
+
+def _piece(piece: str) -> AnchorKind | None:
+    if len(piece) < 4:
+        return None
+    has_digit = any(c.isdigit() for c in piece)
+    if has_digit:
+        return AnchorKind.ID if (len(piece) >= 5 or "_" in piece) else None
+    if "_" in piece.strip("_") or (piece.startswith("_") and len(piece) > 4):
+        return AnchorKind.NAME
+    if _INNER_UPPER.search(piece) or (piece.isupper() and len(piece) >= 5):
+        return AnchorKind.NAME
+    return AnchorKind.ID if _HEX.match(piece) else None

@@ -1,0 +1,115 @@
+"""Where each anchor occurred and who used it: the index behind links, stubs and predicted need.
+
+Grows with what is new; nothing here is ever rescanned. Old, unused anchors are retired so that a decision looks at
+a bounded number of candidates however long the session is; a retired anchor comes back with its next mention.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from foldaway.linking.anchors import AnchorKind
+
+RECENT_ITEMS = 8
+"""How many of the newest items that hold an anchor are remembered, besides the first."""
+
+
+@dataclass(slots=True)
+class Anchor:
+    """One literal and its history. Changed only by `AnchorIndex`."""
+
+    literal: str
+    kind: AnchorKind
+    first_item: int
+    first_step: int
+    by_agent: bool
+    """First written by the agent itself, not supplied by an observation."""
+    seen: int = 0
+    """Observations that held it."""
+    used: int = 0
+    """Actions of the agent that held it."""
+    said: int = 0
+    """User and instruction texts that held it."""
+    last_seen_step: int = -1
+    last_used_step: int = -1
+    first_used_step: int = -1
+    items: list[int] = field(default_factory=list)
+    """The newest items that hold it, ascending."""
+    position: float = 0.0
+    """Where in its first item it stood, 0 (top) .. 1 (end)."""
+    company: int = 1
+    """How many anchors its first item held."""
+    tokens: int = 0
+    """Cost of writing it into a stub; 0 until counted."""
+
+
+class AnchorIndex:
+    """All anchors of one branch of a session."""
+
+    def __init__(self) -> None:
+        self._anchors: dict[str, Anchor] = {}
+        self._by_item: dict[int, tuple[str, ...]] = {}
+        self._supplied: dict[int, tuple[str, ...]] = {}
+
+    def __len__(self) -> int:
+        return len(self._anchors)
+
+    def get(self, literal: str) -> Anchor | None:
+        return self._anchors.get(literal)
+
+    def of_item(self, item: int) -> tuple[str, ...]:
+        """Anchors that occur in an item, in order of occurrence."""
+        return self._by_item.get(item, ())
+
+    def observe(self, item: int, step: int, found: Mapping[str, AnchorKind]) -> None:
+        """An observation (result, environment text) holds these."""
+        count = len(found)
+        for rank, (literal, kind) in enumerate(found.items()):
+            anchor = self._touch(literal, kind, item, step, by_agent=False, position=rank / count, company=count)
+            anchor.seen += 1
+            anchor.last_seen_step = step
+        self._remember(item, found)
+
+    def use(self, item: int, step: int, found: Mapping[str, AnchorKind]) -> None:
+        """An action or text of the agent holds these."""
+        for literal, kind in found.items():
+            anchor = self._touch(literal, kind, item, step, by_agent=True, position=0.0, company=len(found))
+            anchor.used += 1
+            anchor.last_used_step = step
+            if anchor.first_used_step < 0:
+                anchor.first_used_step = step
+        self._remember(item, found)
+
+    def say(self, item: int, step: int, found: Mapping[str, AnchorKind]) -> None:
+        """A user's or the system's text holds these."""
+        for literal, kind in found.items():
+            anchor = self._touch(literal, kind, item, step, by_agent=False, position=0.0, company=len(found))
+            anchor.said += 1
+        self._remember(item, found)
+
+    def known(self, literals: Iterable[str]) -> list[Anchor]:
+        return [a for literal in literals if (a := self._anchors.get(literal)) is not None]
+
+    def _touch(
+        self, literal: str, kind: AnchorKind, item: int, step: int, *, by_agent: bool, position: float, company: int
+    ) -> Anchor:
+        anchor = self._anchors.get(literal)
+        if anchor is None:
+            anchor = Anchor(
+                literal=literal, kind=kind, first_item=item, first_step=step, by_agent=by_agent,
+                position=position, company=company,
+            )  # fmt: skip
+            self._anchors[literal] = anchor
+        if not anchor.items or anchor.items[-1] != item:
+            anchor.items.append(item)
+            if len(anchor.items) > RECENT_ITEMS:
+                del anchor.items[0]
+        return anchor
+
+    def _remember(self, item: int, found: Mapping[str, AnchorKind]) -> None:
+        before = self._by_item.get(item)
+        if before is None:
+            self._by_item[item] = tuple(found)
+        elif found:
+            self._by_item[item] = tuple(dict.fromkeys((*before, *found)))

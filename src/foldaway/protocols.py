@@ -1,0 +1,170 @@
+"""Every socket of the house and nothing else: the page to read before writing a part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+from foldaway.model.wire import Edit, Message, Parsed, Quirks, Turn
+
+
+class Wire(Protocol):
+    """One provider format: message list <-> turns. Pure; never changes what it is given."""
+
+    name: str
+
+    def parse(
+        self, messages: Sequence[Message], *, origins: Sequence[str] = (), quirks: Quirks = Quirks(), start: int = 0
+    ) -> Parsed:
+        """Group messages into turns, mending what a provider would refuse.
+
+        `sources` of the turns are positions counted from `start`. Parsing a history in one go gives the same turns
+        as parsing it piece by piece, where each piece starts at the first source of the last open turn.
+        Messages of a turn that needed no mending are the very objects given. O(size of `messages`).
+        """
+        ...
+
+    def render(self, turn: Turn, edits: Mapping[int, Edit]) -> list[Message]:
+        """The turn's messages with some parts shown differently; parts without an edit stay as they are.
+
+        Always legal by itself: a call never stays without its result. With no edits: the turn's own messages.
+        A turn whose every part is dropped gives []. New dicts where something changed, the turn's own elsewhere.
+        """
+        ...
+
+    def user_message(self, text: str) -> Message:
+        """A plain user message."""
+        ...
+
+    def exchange(self, call_id: str, name: str, arguments: Mapping[str, Any], result: str) -> list[Message]:
+        """A call and its result as the messages of one turn (used for recalls)."""
+        ...
+
+    def finish(self, messages: Sequence[Message], quirks: Quirks = Quirks()) -> list[Message]:
+        """Last pass over a whole view: first role legal, roles in turn where demanded, no empty message.
+
+        Adding messages at the end never changes what stands in front, but for joining the last two messages
+        where strict alternation asks for it. Returns the same objects where nothing is to do.
+        """
+        ...
+
+
+@runtime_checkable
+class TokenCounter(Protocol):
+    """Counts the tokens of plain text. Never raises on any str, linear in its length."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def exact(self) -> bool:
+        """True: the model's own encoding. False: an estimate."""
+        ...
+
+    @property
+    def margin(self) -> float:
+        """Share by which the estimate may be too low (0 when exact)."""
+        ...
+
+    def count(self, text: str) -> int: ...
+
+
+class MessageCounter(Protocol):
+    """Counts what a request costs: messages, system prompt, tools and pictures, in one format for one model."""
+
+    counter: TokenCounter
+
+    def message(self, message: Message) -> int:
+        """Tokens of one message, its role marks included."""
+        ...
+
+    def system(self, system: Any) -> int: ...
+
+    def tools(self, tools: Sequence[Mapping[str, Any]] | None) -> int: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionKey:
+    """Whose session, and which. Both are free text from outside; neither may be empty or blank."""
+
+    user: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """Something remembered on purpose, apart from the messages."""
+
+    handle: str
+    """Opaque, not guessable; only valid for its own user and session."""
+    key: str
+    text: str
+    at: str
+    """UTC, ISO 8601 with Z: when it was told, or the time that came with it."""
+    superseded: bool = False
+    """A note with the same key and a later `at` (ties: told later) exists."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """One search result."""
+
+    ref: str
+    """A note's handle ("n:...") or an item id ("12")."""
+    text: str
+    score: float
+    superseded: bool = False
+
+
+class Store(Protocol):
+    """Where log, ledger and notes live. Everything acknowledged survives `kill -9`; safe from several processes.
+
+    Records are opaque JSON texts. A branch is a line of the log; a new branch shares the first records of another.
+    """
+
+    def open(self, key: SessionKey) -> str:
+        """The session's id; made on first use. Raises StoreError naming the session when the name is not usable."""
+        ...
+
+    def sessions(self, user: str) -> list[str]: ...
+
+    def head(self, session: str) -> int:
+        """The branch in use (0 for a new session)."""
+        ...
+
+    def append(self, session: str, branch: int, position: int, records: Sequence[str]) -> bool:
+        """Write records at `position`; False (and nothing written) when the branch has another length."""
+        ...
+
+    def read(self, session: str, branch: int, start: int = 0) -> list[str]: ...
+
+    def fork(self, session: str, branch: int, at: int) -> int:
+        """A new branch that shares the first `at` records of `branch`; it becomes the head."""
+        ...
+
+    def write_ledger(self, session: str, branch: int, entries: Sequence[str]) -> None: ...
+
+    def read_ledger(self, session: str, branch: int, start: int = 0) -> list[str]:
+        """Entries of this branch, with those of its ancestors made before the fork."""
+        ...
+
+    def index(self, session: str, texts: Iterable[tuple[str, str]]) -> None:
+        """Make (ref, text) findable by words."""
+        ...
+
+    def put_note(self, session: str, *, key: str, text: str, at: str | None) -> Note: ...
+
+    def notes(self, session: str) -> list[Note]:
+        """All, oldest `at` first, ties in the order told."""
+        ...
+
+    def note(self, session: str, *, key: str | None = None, handle: str | None = None) -> Note | None: ...
+
+    def search(self, session: str, query: str, limit: int = 10) -> list[Hit]:
+        """Notes and indexed texts, best first; current facts before superseded ones. Never raises on a query."""
+        ...
+
+    def delete(self, session: str) -> None: ...
+
+    def close(self) -> None: ...

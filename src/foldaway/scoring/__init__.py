@@ -1,0 +1,1 @@
+"""How much an item or an anchor is worth keeping in sight."""

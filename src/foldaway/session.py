@@ -1,0 +1,733 @@
+"""The front door: one agent's session, from the messages a client has to the messages a model gets.
+
+`Session` joins engine and parts and does the I/O: it keeps log and ledger in a store, recognises what a client sends
+again, starts a branch when a client edits its history, and answers recalls.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from foldaway.engine import ledger
+from foldaway.engine.engine import Engine
+from foldaway.engine.log import AnchorFinder, Log
+from foldaway.engine.planner import Planner, Policy
+from foldaway.engine.recall import DIRECTIVE, Recalled, as_data, recall, search
+from foldaway.engine.stubs import RecallBy, Stubs
+from foldaway.engine.window import Note, gone
+from foldaway.errors import OverBudget, RecallError, SettingsError, StoreError, WireError
+from foldaway.linking.anchors import anchors
+from foldaway.linking.graph import Link, Provenance
+from foldaway.linking.kinds import Kinds
+from foldaway.model.items import Item, Level
+from foldaway.model.plan import Budget, Commit, Prices
+from foldaway.model.wire import Message, Quirks, TurnKind
+from foldaway.protocols import Hit, MessageCounter, SessionKey, Store
+from foldaway.protocols import Note as StoredNote
+from foldaway.settings.parts import make_policy, make_store
+from foldaway.stores.redaction import RedactingStore, redact
+from foldaway.tokens import Calibration, RequestCounter, context_window, get_counter
+from foldaway.wire import get_wire
+
+DEFAULT_WINDOW = 8_000
+"""Assumed, with a warning, when nobody says what the model takes."""
+RECALL_CHARS = 24_000
+"""A recall brings at most this many characters into a view at once; the rest by range of lines."""
+RECALL_TOOL_DESCRIPTION = (
+    "Brings back, word for word, what was folded away to save room. Ask by id (#12), range (#12-#15), lines of one "
+    "item (#12:40-80) or words; several at once, separated by commas."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """What to send for one model call."""
+
+    messages: list[Message]
+    system: Any
+    tools: list[Any] | None
+    tokens: int
+    """Own count of the whole request."""
+    budget: int
+    missing_tokens: int = 0
+    """Tokens over the budget, because what may not be evicted takes more (I4); 0 when it fits."""
+    largest: tuple[tuple[str, int], ...] = ()
+    """When over the budget: the largest pinned parts (what, tokens)."""
+    warnings: tuple[str, ...] = ()
+    """What the caller should know about this view."""
+    commit: Commit | None = None
+    """The batch of level changes that was made for this call."""
+    step: int = 0
+    _covers: Callable[[int], bool] = field(default=lambda item: False, repr=False)
+
+    def covers(self, item: int) -> bool:
+        """Whether an item is in sight: raw, in place, as a line or inside the range of a fold note."""
+        return self._covers(item)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """Why an item is shown as it is, and what hangs on it."""
+
+    item: int
+    title: str
+    kind: str
+    level: str
+    tokens: int
+    reason: str
+    """The reason of the newest change; "never changed" for raw items."""
+    commit: int | None
+    step: int | None
+    needed_by: tuple[tuple[int, float, str, str], ...]
+    """(item that depends on this one, weight, provenance, why)"""
+    needs: tuple[tuple[int, float, str, str], ...]
+    pinned: bool
+    faults: int
+    stand_in: str | None
+
+
+class Session:
+    """One agent's session. Not safe for use from several threads at once; several processes may share a store.
+
+    `budget` is the ceiling in tokens for all that is sent, system prompt and tools included; without one it is the
+    model's window less `max_output_tokens`. Messages handed in are copied and never changed.
+    """
+
+    def __init__(
+        self,
+        *,
+        format: str = "openai_chat",  # noqa: A002  (the field's own word)
+        budget: int | None = None,
+        window: int | None = None,
+        max_output_tokens: int | None = None,
+        model: str = "",
+        policy: str | Policy = "auto",
+        policy_parameters: Mapping[str, Any] | None = None,
+        low_share: float = 0.5,
+        high_share: float = 1.0,
+        system: Any = None,
+        tools: Sequence[Any] | None = None,
+        store: str | Store | None = None,
+        user: str = "default",
+        name: str = "default",
+        quirks: Quirks | None = None,
+        redact: bool = False,
+        clock: Callable[[], datetime] | None = None,
+        recall: str = "directive",
+        prices: Prices | None = None,
+        strict: bool = False,
+        fixed_over_budget: str = "error",
+        kinds: Mapping[str, Any] | None = None,
+        counter: MessageCounter | None = None,
+        find_anchors: AnchorFinder = anchors,
+    ) -> None:
+        if not 0.0 <= low_share <= high_share <= 1.0:
+            raise SettingsError(f"low_share {low_share} and high_share {high_share}: expected 0 <= low <= high <= 1")
+        if fixed_over_budget not in ("error", "send"):
+            raise SettingsError(f"fixed_over_budget {fixed_over_budget!r}: expected error or send")
+        try:
+            self._stubs = Stubs(RecallBy(recall))
+        except ValueError:
+            raise SettingsError(f"recall {recall!r}: expected directive, tool or none") from None
+        self.format = format
+        self.warnings: list[str] = []
+        self._wire = get_wire(format)
+        self._model, self._max_output = model, max_output_tokens
+        self._low, self._high = low_share, high_share
+        self._system, self._tools = _copy(system), _copy(list(tools)) if tools is not None else None
+        self._quirks = quirks or Quirks()
+        self._counter = counter or RequestCounter(get_counter(model, format), format)
+        self._policy_name, self._policy = make_policy(policy, **(policy_parameters or {}))
+        self._prices, self._strict, self._fixed_over = prices or Prices(), strict, fixed_over_budget
+        self._kinds, self._find_anchors = Kinds(kinds), find_anchors
+        self._redact = redact
+        self._calibration = Calibration()
+        self._own_tokens = 0
+        self._budget: int | None = budget
+        self._window = window
+        self._pending_needs: dict[int, tuple[int, ...]] = {}
+        self._open_store(store, user, name, clock)
+        self._engine = self._new_engine()
+        self._client: list[Message] = []
+        self._injected: list[tuple[int, list[Message]]] = []
+        self._last_view: list[Message] = []
+        self._load()
+
+    # -- one way in
+
+    def append(self, messages: Sequence[Message], origins: Sequence[str] = ()) -> None:
+        """New messages join the session. O(size of what is new).
+
+        `origins` marks messages of role user that the environment wrote ("environment"), for agents without a tool
+        protocol. Raises WireError when a message is not of this session's format.
+        """
+        fresh = _copy_messages(messages)
+        if not fresh:
+            return
+        self._write(fresh, origins)
+        self._engine.append(fresh, origins)
+        self._client.extend(fresh)
+        self._serve_needs()
+
+    def sync(self, messages: Sequence[Message], origins: Sequence[str] = ()) -> int:
+        """Take over the whole history as the client has it now; returns how many messages were new.
+
+        What is known is recognised by content at the cost of a comparison; a history that a client built on our own
+        view is recognised too. An edited or shortened history starts a branch: nothing of the old one is lost.
+        """
+        known = self._agreement(self._client, messages)
+        if known < len(self._client) and self._last_view:
+            if self._agreement(self._last_view, messages) == len(self._last_view):
+                known = len(self._last_view)
+                self._client = _copy_messages(messages[:known])
+        if known < len(self._client):
+            self._branch(known)
+        fresh = messages[known:]
+        self.append(fresh, origins[known:] if origins else ())
+        return len(fresh)
+
+    # -- one way out
+
+    def view(self) -> View:
+        """What to send for the next model call: valid for the wire and inside the budget, or it says so.
+
+        Raises OverBudget when what may not be evicted does not fit: system prompt and tools over the budget, or the
+        pinned minimum over the model's window. Between commits each view extends the one before byte for byte.
+        """
+        self._serve_directives()
+        budget = self._resolve_budget()
+        self._check_fixed(budget)
+        messages, tokens, commit = self._engine.view()
+        messages = [_copy(m) for m in messages]
+        self._own_tokens = tokens
+        view = self._as_view(messages, tokens, budget, commit)
+        self._save()
+        self._last_view = messages
+        return view
+
+    def count(self) -> int:
+        """Tokens of the whole history as it came, with system prompt and tools."""
+        return self._fixed() + sum(self._engine.log.turn_tokens)
+
+    def compact(self) -> Commit | None:
+        """Commit now, budget or not; None when nothing may go."""
+        self._resolve_budget()
+        if self._engine.log.open:
+            return None
+        _, _, commit = self._engine.view(force="call")
+        self._save()
+        return commit
+
+    # -- settings that change on the way
+
+    def set_budget(
+        self, *, budget: int | None = None, window: int | None = None, model: str | None = None,
+        max_output_tokens: int | None = None,
+    ) -> None:  # fmt: skip
+        """From now on. A smaller budget takes effect at the next view."""
+        if window is not None:
+            self._window = window
+            if budget is None:
+                self._budget = None
+        if budget is not None:
+            self._budget = budget
+        if max_output_tokens is not None:
+            self._max_output = max_output_tokens
+        if model is not None:
+            self._model = model
+
+    def report_usage(self, usage: Mapping[str, Any] | None) -> None:
+        """What the provider reported for the last view, in its own fields: corrects the count from now on."""
+        own = self._own_tokens or self._fixed() + sum(self._engine.log.turn_tokens)
+        if self._calibration.report(usage, own):
+            self._engine.factor = max(1.0, round(self._calibration.factor, 4))
+            self._engine._record({"type": "usage", "factor": self._engine.factor, "step": self._engine.log.step})  # noqa: SLF001
+            self._save()
+
+    # -- recall
+
+    def recall(self, reference: str | Sequence[str], find: str | None = None) -> Recalled:
+        """Bring things back, byte for byte: ids, ranges, lines (`12:40-80`) or words; several in one call.
+
+        With `find`: the part about these words. What is recalled is protected for some steps (I7).
+        """
+        found = recall(self._engine.log, reference, find)
+        if found.items:
+            thrash = self._engine.fault(found.items)
+            for item in thrash:
+                self._warn(f"item #{item} was recalled {self._engine.faults[item]} times: it stays protected longer")
+            self._save()
+        return found
+
+    def recall_messages(self, reference: str | Sequence[str], find: str | None = None) -> list[Message]:
+        """Call and result, to append when the model itself asked: recalled text arrives at the tail, as data."""
+        found = self.recall(reference, find)
+        shown = reference if isinstance(reference, str) else ", ".join(reference)
+        arguments = {"ids": shown, **({"find": find} if find else {})}
+        call = f"recall_{self._engine.log.next_id}"
+        return self._wire.exchange(call, "recall", arguments, as_data(found, self._recall_chars()))
+
+    def recall_tool(self) -> dict[str, Any]:
+        """The definition of the recall tool in this session's format, to offer to the model."""
+        schema = {
+            "type": "object",
+            "properties": {
+                "ids": {"type": "string", "description": "ids, ranges or words"},
+                "find": {"type": "string", "description": "only the part about these words"},
+            },
+            "required": ["ids"],
+        }
+        match self.format:
+            case "anthropic_messages":
+                return {"name": "recall", "description": RECALL_TOOL_DESCRIPTION, "input_schema": schema}
+            case "openai_responses":
+                return {
+                    "type": "function", "name": "recall", "description": RECALL_TOOL_DESCRIPTION, "parameters": schema,
+                }  # fmt: skip
+            case _:
+                return {
+                    "type": "function",
+                    "function": {"name": "recall", "description": RECALL_TOOL_DESCRIPTION, "parameters": schema},
+                }
+
+    def search(self, query: str, limit: int = 10) -> list[Hit]:
+        """Notes and items about some words, notes first; any text is a legal query."""
+        hits = list(self._notes_store().search(self._store_id(), query, limit))
+        for item in search(self._engine.log, query, limit):
+            hits.append(Hit(ref=str(item.id), text=f"{item.title}", score=0.0))
+        return hits[:limit]
+
+    # -- notes
+
+    def remember(self, text: str, *, key: str, at: str | None = None) -> StoredNote:
+        """Keep a note apart from the messages; the same key again tells the same subject anew."""
+        return self._notes_store().put_note(self._store_id(), key=key, text=text, at=at)
+
+    def notes(self) -> list[StoredNote]:
+        return self._notes_store().notes(self._store_id())
+
+    def note(self, *, key: str | None = None, handle: str | None = None) -> StoredNote | None:
+        return self._notes_store().note(self._store_id(), key=key, handle=handle)
+
+    # -- control
+
+    def pin(self, item: int) -> None:
+        """No policy may fold this item from now on; folded, it is shown whole again."""
+        self._known(item)
+        self._engine.pin(item, True)
+        self._save()
+
+    def unpin(self, item: int) -> None:
+        self._known(item)
+        self._engine.pin(item, False)
+        self._save()
+
+    def preview(self) -> Commit | None:
+        """The commit that would be made now; nothing changes."""
+        self._resolve_budget()
+        planned = self._engine.preview()
+        return None if planned is None else planned.commit
+
+    def undo(self) -> bool:
+        """Take the last commit back. Its items are protected for some steps, unless the ceiling demands them."""
+        done = self._engine.undo()
+        self._save()
+        return done
+
+    def explain(self, item: int) -> Explanation:
+        """Why an item is gone or still here, and who depends on it."""
+        known = self._known(item)
+        log, shown = self._engine.log, self._engine.shown
+        reason, commit, step = "never changed", None, None
+        for entry in self._engine.entries:
+            for change in entry.get("changes", ()) if entry["type"] == "commit" else ():
+                if change[0] == item:
+                    reason, commit, step = change[3], entry["number"], entry["step"]
+        return Explanation(
+            item=item, title=known.title, kind=known.kind.value, level=shown.level(item).name.lower(),
+            tokens=known.tokens, reason=reason, commit=commit, step=step,
+            needed_by=tuple((k.source, round(k.weight, 3), k.provenance.value, k.why) for k in log.graph.needed_by(item)),
+            needs=tuple((k.target, round(k.weight, 3), k.provenance.value, k.why) for k in log.graph.needs(item)),
+            pinned=known.pinned or item in self._engine.pins, faults=self._engine.faults.get(item, 0),
+            stand_in=self._stand_in_of(known),
+        )  # fmt: skip
+
+    def link(self, item: int, needs: Sequence[int], *, weight: float = 1.0, why: str = "declared") -> None:
+        """Declare that an item depends on others (`needs=`): strong links into open work protect."""
+        self._known(item)
+        for target in needs:
+            self._known(target)
+            self._engine.log.graph.add(
+                Link(source=item, target=target, weight=weight, provenance=Provenance.DECLARED, why=why)
+            )
+        self._engine._record({"type": "needs", "item": item, "needs": list(needs), "weight": weight, "why": why})  # noqa: SLF001
+        self._save()
+
+    # -- looking in
+
+    @property
+    def engine(self) -> Engine:
+        """For tools that show the inside (replay, show, dashboard); read only."""
+        return self._engine
+
+    @property
+    def ledger(self) -> list[dict[str, Any]]:
+        """All decisions of this branch, oldest first."""
+        return list(self._engine.entries)
+
+    def items(self) -> list[Item]:
+        return list(self._engine.log.items.values())
+
+    def level(self, item: int) -> Level:
+        return self._engine.shown.level(item)
+
+    def items_of(self, position: int) -> tuple[int, ...]:
+        """Ids of the items made from the client's message at this position (0 is the first)."""
+        log = self._engine.log
+        found: list[int] = []
+        for turn in log.turns_from_source(position):
+            sources = log.turns[turn].sources
+            at = sources.index(position)
+            for item in log.items_of_turn(turn):
+                messages = {log.turns[turn].parts[p].message for p in item.parts}
+                if len(sources) != len(log.turns[turn].messages) or at in messages:
+                    found.append(item.id)
+        return tuple(found)
+
+    def stand_in(self, position: int) -> str | None:
+        """What the last view shows instead of the client's message at this position; None where it is shown whole."""
+        for number in self.items_of(position):
+            text = self._stand_in_of(self._engine.log.items[number])
+            if text is not None:
+                return text
+        return None
+
+    def close(self) -> None:
+        """Everything is already saved; this only lets go of the store."""
+        if self._owns_store and self._store is not None:
+            self._store.close()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # -- inside: engine
+
+    def _new_engine(self) -> Engine:
+        log = Log(
+            wire=self._wire, counter=self._counter, kinds=self._kinds, quirks=self._quirks,
+            find_anchors=self._find_anchors,
+        )  # fmt: skip
+        planner = Planner(
+            log=log, stubs=self._stubs, policy=self._policy, policy_name=self._policy_name, prices=self._prices,
+            strict=self._strict,
+        )  # fmt: skip
+        budget = Budget(tokens=self._budget or DEFAULT_WINDOW, low_share=self._low, high_share=self._high)
+        return Engine(
+            log=log, planner=planner, stubs=self._stubs, budget=budget, fixed_tokens=self._fixed(),
+            factor=max(1.0, round(self._calibration.factor, 4)),
+        )  # fmt: skip
+
+    def _fixed(self) -> int:
+        return self._counter.system(self._system) + self._counter.tools(self._view_tools())
+
+    def _view_tools(self) -> list[Any] | None:
+        if self._stubs.recall is not RecallBy.TOOL:
+            return self._tools
+        return [*(self._tools or []), self.recall_tool()]
+
+    def _resolve_budget(self) -> int:
+        """The budget in force, worked out and handed to the engine."""
+        window = self._window or context_window(self._model) if self._model else self._window
+        room = None if window is None else window - (self._max_output or 0)
+        budget = self._budget
+        if budget is None and room is not None:
+            budget = room
+        if budget is None:
+            budget = DEFAULT_WINDOW
+            self._warn(
+                f"neither budget nor window of the model{f' {self._model!r}' if self._model else ''} is known: "
+                f"assuming a window of {DEFAULT_WINDOW} tokens; pass budget= or window="
+            )
+        if room is not None and room <= 0:
+            raise SettingsError(
+                f"window {window} leaves no room for input beside max_output_tokens {self._max_output}"
+            )
+        if room is not None:
+            budget = min(budget, room)
+        margin = 1.0 + self._counter.counter.margin
+        self._engine.budget = Budget(
+            tokens=int(budget / margin), window_tokens=None if room is None else int(room / margin),
+            low_share=self._low, high_share=self._high,
+        )  # fmt: skip
+        return budget
+
+    def _check_fixed(self, budget: int) -> None:
+        fixed = self._fixed()
+        system = self._counter.system(self._system)
+        instructions = sum(
+            self._engine.log.turn_tokens[t]
+            for t, turn in enumerate(self._engine.log.turns[:8])
+            if turn.kind is TurnKind.INSTRUCTION
+        )
+        tools = fixed - system
+        room = self._engine.budget.window_tokens
+        over_window = room is not None and fixed + instructions > room
+        if fixed + instructions <= self._engine.budget.tokens or (self._fixed_over == "send" and not over_window):
+            return
+        missing = fixed + instructions - budget
+        raise OverBudget(
+            f"the system text ({system + instructions} tokens) and the tools ({tools} tokens) alone are over the "
+            f"budget of {budget} tokens by {missing}; shorten them or raise the budget",
+            missing_tokens=missing,
+            largest=(("system", system + instructions), ("tools", tools)),
+        )
+
+    def _as_view(self, messages: list[Message], tokens: int, budget: int, commit: Commit | None) -> View:
+        limits = self._engine.effective_budget()
+        missing = max(0, tokens - limits.tokens)
+        largest = self._largest() if missing else ()
+        warnings: list[str] = []
+        if missing:
+            named = ", ".join(f"{what} ({n} tokens)" for what, n in largest)
+            text = f"over the budget of {budget} tokens by {missing}: what may not be evicted is too large: {named}"
+            if limits.window_tokens is not None and tokens > limits.window_tokens:
+                raise OverBudget(text, missing_tokens=missing, largest=largest)
+            warnings.append(text)
+            self._warn(text)
+        for repair in self._engine.log.repairs:
+            self._warn(f"message {repair.position}: {repair.what}")
+        shown, items = self._engine.shown, self._engine.log.items
+        return View(
+            messages=messages, system=_copy(self._system), tools=_copy(self._view_tools()), tokens=tokens, budget=budget,
+            missing_tokens=missing, largest=largest, warnings=tuple(warnings), commit=commit,
+            step=self._engine.log.step, _covers=lambda i: _covered(i, shown.note, shown.level(i), items),
+        )  # fmt: skip
+
+    def _largest(self) -> tuple[tuple[str, int], ...]:
+        log = self._engine.log
+        pinned = [
+            (f"{i.kind.value} #{i.id}", i.tokens) for i in log.items.values() if i.pinned or i.id in self._engine.pins
+        ]
+        parts = [("system", self._counter.system(self._system)), ("tools", self._counter.tools(self._view_tools()))]
+        return tuple(sorted((p for p in [*pinned, *parts] if p[1]), key=lambda p: (-p[1], p[0]))[:3])
+
+    def _stand_in_of(self, item: Item) -> str | None:
+        shown = self._engine.shown
+        level = shown.level(item.id)
+        if level is Level.RAW:
+            return None
+        note = shown.note
+        if gone(shown, item) and note is not None and note.holds(item.id):
+            return note.text
+        return shown.texts.get(item.id)
+
+    def _known(self, item: int) -> Item:
+        known = self._engine.log.item_at(item)
+        if known is None:
+            raise RecallError(f"no item #{item} in session {self._key.name!r}")
+        return known
+
+    def _recall_chars(self) -> int:
+        """A recall must leave the view room: at most a third of the budget."""
+        return min(RECALL_CHARS, max(1_000, self._engine.budget.tokens))
+
+    def _serve_directives(self) -> None:
+        """A `[RETRIEVE: id]` in the newest assistant text is answered at the tail, once, as data."""
+        log = self._engine.log
+        if not log.turns or log.turns[-1].kind is not TurnKind.ASSISTANT or not log.turns[-1].sources:
+            return
+        text = "\n".join(p.text for p in log.turns[-1].parts if p.role == "assistant")
+        wanted = [w for w in DIRECTIVE.findall(text)]
+        if not wanted:
+            return
+        found = self.recall(wanted)
+        messages = (
+            self._wire.exchange(f"recall_{log.next_id}", "recall", {"ids": ", ".join(wanted)}, as_data(found, self._recall_chars()))
+            if self._tools or self._stubs.recall is RecallBy.TOOL
+            else [self._wire.user_message(as_data(found, self._recall_chars()))]
+        )
+        self._inject(messages)
+
+    def _inject(self, messages: list[Message]) -> None:
+        """Messages of our own join the log; the client does not have them."""
+        self._injected.append((len(self._client), messages))
+        origins = ["environment"] * len(messages)
+        self._engine._record(  # noqa: SLF001
+            {"type": "inject", "at": len(self._engine.log.raws), "messages": messages, "origins": origins}
+        )
+        self._engine.append(_copy_messages(messages), origins)
+
+    def _serve_needs(self) -> None:
+        for item, targets in list(self._pending_needs.items()):
+            if self._engine.log.item_at(item) is not None:
+                self.link(item, targets)
+                del self._pending_needs[item]
+
+    def _warn(self, text: str) -> None:
+        if text not in self.warnings:
+            self.warnings.append(text)
+
+    # -- inside: store
+
+    def _open_store(self, store: str | Store | None, user: str, name: str, clock: Callable[[], datetime] | None) -> None:
+        for what, value in (("user", user), ("session", name)):
+            if not value or not value.strip():
+                raise StoreError(f"the {what} name is empty; a {what} needs a name of its own")
+        self._key = SessionKey(user=user, name=name)
+        self._clock = clock
+        self._owns_store = isinstance(store, str)
+        made = make_store(store, clock=clock)
+        self._store: Store | None = RedactingStore(made) if made is not None and self._redact else made
+        self._session_id = self._store.open(self._key) if self._store is not None else ""
+        self._branch_id = self._store.head(self._session_id) if self._store is not None else 0
+        self._notes: tuple[Store, str] | None = None
+        for text in getattr(made, "recovered", ()):
+            self._warn(text)
+
+    def _notes_store(self) -> Store:
+        if self._store is not None:
+            return self._store
+        if self._notes is None:
+            store = make_store("memory:", clock=self._clock)
+            assert store is not None
+            self._notes = (store, store.open(self._key))
+        return self._notes[0]
+
+    def _store_id(self) -> str:
+        self._notes_store()
+        return self._session_id if self._notes is None else self._notes[1]
+
+    def _write(self, fresh: list[Message], origins: Sequence[str]) -> None:
+        if self._store is None:
+            return
+        position = len(self._client)
+        records = [
+            _dumps({"m": m, "o": o} if o else {"m": m})
+            for m, o in zip(fresh, origins or [""] * len(fresh), strict=True)
+        ]
+        if not self._store.append(self._session_id, self._branch_id, position, records):
+            raise StoreError(
+                f"session {self._key.name!r} was changed by another process; open it again to go on from there"
+            )
+
+    def _save(self) -> None:
+        engine = self._engine
+        fresh = engine.entries[engine.unsaved :]
+        if self._store is not None and fresh:
+            self._store.write_ledger(self._session_id, self._branch_id, [ledger.dumps(e) for e in fresh])
+        engine.unsaved = len(engine.entries)
+
+    def _load(self) -> None:
+        """What the store has of this session: log first, then the decisions."""
+        if self._store is None:
+            return
+        records = [json.loads(r) for r in self._store.read(self._session_id, self._branch_id)]
+        entries = [ledger.loads(e) for e in self._store.read_ledger(self._session_id, self._branch_id)]
+        self._rebuild([r["m"] for r in records], [r.get("o", "") for r in records], entries)
+
+    def _rebuild(self, messages: list[Message], origins: list[str], entries: list[dict[str, Any]]) -> None:
+        engine = self._engine = self._new_engine()
+        done = injected = 0
+        for entry in entries:
+            if entry["type"] == "inject":
+                upto = entry["at"] - injected
+                engine.append(messages[done:upto], origins[done:upto])
+                engine.append(entry["messages"], entry["origins"])
+                done, injected = upto, injected + len(entry["messages"])
+                self._injected.append((upto, entry["messages"]))
+        if done < len(messages):
+            engine.append(messages[done:], origins[done:])
+        for entry in entries:
+            if entry["type"] == "needs":
+                for target in entry["needs"]:
+                    engine.log.graph.add(
+                        Link(
+                            source=entry["item"], target=target, weight=entry["weight"],
+                            provenance=Provenance.DECLARED, why=entry["why"],
+                        )  # fmt: skip
+                    )
+        engine.restore(entries)
+        self._client = list(messages)
+        if engine.shown.note is not None or entries:
+            self._last_view = [_copy(m) for m in engine.view_cache.messages]
+
+    def _branch(self, at: int) -> None:
+        """The client's history parts from ours after `at` messages: go on from there on a new branch."""
+        if self._store is not None:
+            self._branch_id = self._store.fork(self._session_id, self._branch_id, at)
+        kept_raws = self._client[:at]
+        entries = [e for e in self._engine.entries if _made_before(e, at)]
+        origins = self._engine.log.origins[:at]
+        self._injected = []
+        self._rebuild(kept_raws, [o if i < len(origins) else "" for i, o in enumerate(origins)] , entries)
+        self._engine.unsaved = len(entries)
+
+    def _agreement(self, known: Sequence[Message], messages: Sequence[Message]) -> int:
+        """How many messages at the front are the same."""
+        for index, (a, b) in enumerate(zip(known, messages, strict=False)):
+            if a is not b and a != b and not self._same(a, b):
+                return index
+        return min(len(known), len(messages))
+
+    def _same(self, known: Message, given: Message) -> bool:
+        """The same message but for cache marks (clients move them) or for what was redacted at rest."""
+        if _unmarked(known) == _unmarked(given):
+            return True
+        return self._redact and _dumps(known) == redact(_dumps(given))
+
+
+def fit(
+    messages: Sequence[Message],
+    *,
+    budget: int | None = None,
+    format: str = "openai_chat",  # noqa: A002
+    origins: Sequence[str] = (),
+    **settings: Any,
+) -> View:
+    """One history in, the managed one out: what to send now, inside the budget. Takes the settings of `Session`."""
+    with Session(format=format, budget=budget, **settings) as session:
+        session.append(messages, origins)
+        return session.view()
+
+
+def _covered(item: int, note: Note | None, level: Level, items: Mapping[int, Item]) -> bool:
+    return item in items and (level > Level.STUB or (note is not None and note.holds(item)) or level is Level.STUB)
+
+
+def _made_before(entry: dict[str, Any], at: int) -> bool:
+    return bool(entry.get("raws", entry.get("at", 0)) <= at)
+
+
+def _unmarked(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _unmarked(v) for k, v in value.items() if k != "cache_control"}
+    return [_unmarked(v) for v in value] if isinstance(value, list) else value
+
+
+def _copy(value: Any) -> Any:
+    """A deep copy of JSON; several times faster than copy.deepcopy."""
+    if isinstance(value, dict):
+        return {k: _copy(v) for k, v in value.items()}
+    return [_copy(v) for v in value] if isinstance(value, list | tuple) else value
+
+
+def _copy_messages(messages: Sequence[Message]) -> list[Message]:
+    for number, message in enumerate(messages):
+        if not isinstance(message, dict):
+            raise WireError(f"message {number} is a {type(message).__name__}; expected an object")
+    try:
+        copied: list[Message] = _copy(list(messages))
+    except RecursionError:
+        raise WireError("a message is nested too deeply to be read") from None
+    return copied
+
+
+def _dumps(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=True, separators=(",", ":"))

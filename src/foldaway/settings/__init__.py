@@ -1,0 +1,1 @@
+"""Settings: validate them, find parts by name, wire a session."""

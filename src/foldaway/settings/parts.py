@@ -1,0 +1,58 @@
+"""Parts by name: policies from entry points, stores from URLs."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any
+
+from foldaway.engine.planner import Policy
+from foldaway.errors import SettingsError
+from foldaway.protocols import Store
+
+BUILT_IN = {
+    "auto": "foldaway.policies.auto:Auto",
+    "clear-tools": "foldaway.policies.clear_tools:ClearTools",
+    "cwl": "foldaway.policies.cwl:Cwl",
+    "lru": "foldaway.policies.lru:Lru",
+    "mask-old": "foldaway.policies.mask_old:MaskOld",
+    "near-tail": "foldaway.policies.near_tail:NearTail",
+    "relevance": "foldaway.policies.relevance:Relevance",
+    "window": "foldaway.policies.window:Window",
+}
+"""The policies this release ships; others come in by the entry-point group `foldaway.policies`."""
+
+
+def policy_names() -> tuple[str, ...]:
+    """All policies that can be named, sorted."""
+    return tuple(sorted({*BUILT_IN, *(e.name for e in entry_points(group="foldaway.policies"))}))
+
+
+def make_policy(policy: str | Policy, **parameters: Any) -> tuple[str, Policy]:
+    """(name, policy) from a name or a ready object. Raises SettingsError naming the known ones."""
+    if not isinstance(policy, str):
+        return type(policy).__name__, policy
+    target = BUILT_IN.get(policy)
+    if target is not None:
+        module, _, name = target.partition(":")
+        made: Policy = getattr(import_module(module), name)(**parameters)
+        return policy, made
+    for entry in sorted(entry_points(group="foldaway.policies"), key=lambda e: e.value):
+        if entry.name == policy:
+            made = entry.load()(**parameters)
+            return policy, made
+    raise SettingsError(f"no policy {policy!r}; known: {', '.join(policy_names())}")
+
+
+def make_store(store: str | Store | None, *, clock: Any = None) -> Store | None:
+    """A store from a URL (`sqlite:///foldaway.db`, `memory:`), or the store itself."""
+    if store is None or not isinstance(store, str):
+        return store
+    from foldaway.stores.memory import MemoryStore  # noqa: PLC0415
+    from foldaway.stores.sqlite import SqliteStore  # noqa: PLC0415
+
+    if store in ("memory:", "memory"):
+        return MemoryStore(clock=clock)
+    if store.startswith("sqlite:///"):
+        return SqliteStore(store[len("sqlite:///") :], clock=clock)
+    raise SettingsError(f"store {store!r}: expected sqlite:///PATH or memory:")

@@ -1,0 +1,1 @@
+"""Stores: where log, ledger and notes live."""

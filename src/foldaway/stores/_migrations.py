@@ -1,0 +1,63 @@
+"""The schema, as numbered steps that only go forward. A file's version is its `user_version`.
+
+A step that was released is never edited; a change is a new step at the end. Text from outside is kept as BLOB,
+so that NUL, lone surrogates and Unicode forms come back as they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+
+def _append_only(table: str, owned: str) -> Iterator[str]:
+    """Triggers that refuse to change a row, and to delete one but while its session is being deleted."""
+    yield f"""CREATE TRIGGER {table}_fixed BEFORE UPDATE ON {table}
+        BEGIN SELECT RAISE(ABORT, '{table} is append-only'); END"""
+    yield f"""CREATE TRIGGER {table}_kept BEFORE DELETE ON {table}
+        WHEN NOT EXISTS (SELECT 1 FROM deleting WHERE {owned})
+        BEGIN SELECT RAISE(ABORT, '{table} is append-only'); END"""
+
+
+_FIRST = (
+    "CREATE TABLE secret (value BLOB NOT NULL)",
+    "INSERT INTO secret VALUES (randomblob(32))",
+    "CREATE TABLE tenants (id INTEGER PRIMARY KEY, name BLOB NOT NULL UNIQUE)",
+    # Ids are never used again: they are part of handles and of indexed terms.
+    """CREATE TABLE sessions (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, tenant INTEGER NOT NULL, name BLOB NOT NULL, handle TEXT UNIQUE,
+        head INTEGER NOT NULL DEFAULT 0, texts INTEGER NOT NULL DEFAULT 0, words INTEGER NOT NULL DEFAULT 0,
+        UNIQUE (tenant, name))""",
+    "CREATE TABLE deleting (session INTEGER PRIMARY KEY, tenant INTEGER NOT NULL)",
+    """CREATE TABLE contents (
+        id INTEGER PRIMARY KEY, tenant INTEGER NOT NULL, hash BLOB NOT NULL,
+        packed INTEGER NOT NULL, data BLOB NOT NULL, UNIQUE (tenant, hash))""",
+    """CREATE TABLE branches (
+        session INTEGER, branch INTEGER, parent INTEGER NOT NULL,
+        records_at INTEGER NOT NULL, ledger_at INTEGER NOT NULL, PRIMARY KEY (session, branch)) WITHOUT ROWID""",
+    """CREATE TABLE records (
+        session INTEGER, branch INTEGER, position INTEGER, content INTEGER NOT NULL,
+        PRIMARY KEY (session, branch, position)) WITHOUT ROWID""",
+    """CREATE TABLE ledger (
+        session INTEGER, branch INTEGER, position INTEGER, content INTEGER NOT NULL,
+        PRIMARY KEY (session, branch, position)) WITHOUT ROWID""",
+    """CREATE TABLE texts (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, session INTEGER NOT NULL, ref BLOB NOT NULL, content INTEGER NOT NULL,
+        words INTEGER NOT NULL, superseded INTEGER NOT NULL DEFAULT 0, UNIQUE (session, ref))""",
+    "CREATE INDEX texts_superseded ON texts (session) WHERE superseded",
+    """CREATE TABLE notes (
+        id INTEGER PRIMARY KEY, session INTEGER NOT NULL, key BLOB NOT NULL, at_microseconds INTEGER NOT NULL)""",
+    "CREATE INDEX notes_key ON notes (session, key)",
+    # Terms come ready-made, parted by blanks; the tokenizer must only leave their signs alone.
+    r"""CREATE VIRTUAL TABLE words USING fts5 (
+        terms, content = '', detail = none, columnsize = 0,
+        tokenize = "ascii tokenchars '!#$%&()*+,-./:;<=>?@[\]^_{|}~'")""",
+    *_append_only("contents", "tenant = OLD.tenant"),
+    *(
+        statement
+        for table in ("branches", "records", "ledger", "notes")
+        for statement in _append_only(table, "session = OLD.session")
+    ),
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST,)
+"""Step n (counted from 1) leads from version n - 1 to n."""

@@ -1,0 +1,17 @@
+"""A store that lives and dies with its object: the same tables and ranking as on disk, in memory."""
+
+from __future__ import annotations
+
+from foldaway.stores._sql import Clock, SqlStore
+from foldaway.stores.sqlite import SqliteStore
+
+
+class MemoryStore(SqliteStore):
+    """For tests, and for sessions that need not outlive their process."""
+
+    def __init__(self, *, clock: Clock | None = None) -> None:
+        SqlStore.__init__(self, clock)
+        self.recovered = []
+        self._sync_each = False
+        self._connection = None
+        self._start(":memory:")

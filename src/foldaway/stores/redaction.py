@@ -1,0 +1,220 @@
+"""Secrets kept out of a store: found by their shape, replaced by a marker that says what stood there.
+
+Shapes are those the issuers document; a password is found by what it is called. This is a net with holes: a secret
+of unknown shape in running text passes. Markers are numbered within one text and carry nothing of the secret, as
+even a hash of a weak password gives it away.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from foldaway.protocols import Hit, Note, SessionKey, Store
+
+# Text may be JSON inside JSON: a word can start right behind an escaped line break, whose letter is no part of it.
+_START = r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrtbf])|(?<=\\u[0-9A-Fa-f]{4}))"
+_END = r"(?![A-Za-z0-9_])"
+_QUOTE = r"""\\*["']"""
+_ESCAPE = r"(?:\\+(?:[nrt/]|u000[adAD]))"
+_MARKER = re.compile(r"\[redacted:([a-z-]+):([0-9]{1,9})\]")
+_NOT_MARKED = r"(?!\[redacted:)"
+
+_PASSWORD_NAMES = r"pass(?:word|wd|phrase)|pwd|secret|client[_-]?secret"
+_KEY_NAMES = (
+    r"token|api[_-]?key|(?:secret[_-]?)?access[_-]?key(?:[_-]?id)?|secret[_-]?key|private[_-]?key|account[_-]?key"
+    r"|auth[_-]?key|encryption[_-]?key|credentials?"
+)
+_PLACEHOLDER = re.compile(
+    r"[<${%].*|[*x.]+|null|none|nil|true|false|undefined|str|string|text|bytes|int|number|object|password|required"
+    r"|optional|os\.environ.*|process\.env.*|self\..*",
+    re.IGNORECASE,
+)
+
+
+def _assignment(names: str) -> str:
+    """`name = value` in its many spellings. A value ends before anything that could close the JSON around it."""
+    # In JSON, in JSON inside a JSON string (where a quote is \\" and an escaped one \\\\\\"), deeper, and bare.
+    double = rf"""\"(?P<double>{_NOT_MARKED}(?:\\.|[^"\\\r\n]){{3,}})"""
+    nested = rf"""\\"(?P<nested>{_NOT_MARKED}(?:\\\\(?:\\\\|\\"|[^\\"])|\\[^\\"]|[^"\\\r\n]){{3,}})"""
+    plain = rf"""(?:'|\\+["'])(?P<plain>{_NOT_MARKED}[^"'\\\r\n]{{3,}})"""
+    bare = rf"""(?P<bare>{_NOT_MARKED}[^\s"'`\\,;&|<>(){{}}\[\]=:]{{6,}}=*)(?![A-Za-z0-9_(\[])"""
+    return rf"(?i:{names})(?:{_QUOTE})?[ \t]*(?::=|=>|=|:)[ \t]*(?:{double}|{nested}|{plain}|{bare})"
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    kind: str
+    hints: tuple[str, ...]
+    """One of these is in every text that holds such a secret, in lower case: most texts need no closer look."""
+    pattern: re.Pattern[str]
+    """What to replace: its one named group, else all of it."""
+    accepts: Callable[[str], bool] = lambda secret: True
+
+
+def _has_digit(secret: str) -> bool:
+    return any(sign.isdigit() for sign in secret)
+
+
+def _is_password(value: str) -> bool:
+    return not _PLACEHOLDER.fullmatch(value)
+
+
+def _is_key(value: str) -> bool:
+    # A name or a word is not a key; keys are long, without blanks, and hold digits.
+    return len(value) >= 8 and _has_digit(value) and not re.search(r"\s", value) and _is_password(value)
+
+
+def _shape(kind: str, hints: str, pattern: str, accepts: Callable[[str], bool] = lambda secret: True) -> _Shape:
+    return _Shape(kind, tuple(hints.split()), re.compile(pattern), accepts)
+
+
+_SHAPES = (
+    # The body stops at dashes, so an unfinished key costs no search through the rest of the text.
+    _shape(
+        "private-key",
+        "private",
+        r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
+        rf"(?:[A-Za-z0-9+/=:,. \t\r\n]|-(?!----)|{_ESCAPE})*"
+        r"(?:-----END [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----)?",
+    ),
+    _shape("jwt", "eyj", rf"{_START}eyJ[A-Za-z0-9_-]{{8,}}\.[A-Za-z0-9_-]{{8,}}(?:\.[A-Za-z0-9_-]*)*"),
+    _shape("aws-key", "akia asia abia acca", rf"(?<![A-Z0-9])(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{{16}}{_END}"),
+    _shape(
+        "github-token",
+        "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_",
+        rf"{_START}(?:gh[pousr]_[A-Za-z0-9]{{20,}}|github_pat_[A-Za-z0-9_]{{20,}})",
+    ),
+    _shape("gitlab-token", "glpat- gldt- glrt-", rf"{_START}gl(?:pat|dt|rt)-[A-Za-z0-9_-]{{20,}}"),
+    _shape("slack-token", "xox xapp-", rf"{_START}(?:xox[a-z]|xapp)-[A-Za-z0-9-]{{10,}}"),
+    _shape("stripe-key", "k_live_ k_test_ whsec_", rf"{_START}(?:[sr]k_(?:live|test)|whsec)_[A-Za-z0-9]{{16,}}"),
+    _shape("api-key", "sk-", rf"{_START}sk-[A-Za-z0-9_-]{{16,}}", _has_digit),
+    _shape("google-key", "aiza", rf"{_START}AIza[A-Za-z0-9_-]{{30,}}"),
+    _shape(
+        "registry-token",
+        "npm_ pypi- hf_",
+        rf"{_START}(?:npm_[A-Za-z0-9]{{30,}}|pypi-[A-Za-z0-9_-]{{40,}}|hf_[A-Za-z0-9]{{30,}})",
+    ),
+    _shape(
+        "authorization",
+        "bearer",
+        rf"{_START}(?i:bearer)[ \t]+(?P<secret>{_NOT_MARKED}[A-Za-z0-9._~+/-]{{12,}}=*)",
+        lambda secret: _has_digit(secret) or secret.endswith("=") or len(secret) > 24,
+    ),
+    _shape(
+        "authorization",
+        "authorization",
+        rf"(?i:authorization(?:{_QUOTE})?\s*[:=]\s*(?:{_QUOTE})?(?:basic|token|digest|bearer))[ \t]+"
+        rf"(?P<secret>{_NOT_MARKED}[A-Za-z0-9._~+/-]{{4,}}=*)",
+    ),
+    _shape(
+        "url-password",
+        ":/ :\\",
+        r"(?i:[a-z][a-z0-9+.-]{1,20}):(?:\\*/){2}[^\s/:@\"'\\<>]{0,128}:"
+        rf"(?P<secret>{_NOT_MARKED}[^\s/@\"'\\<>$]{{1,256}})@",
+    ),
+    _shape("password", "pass pwd secret", _assignment(_PASSWORD_NAMES), _is_password),
+    _shape("key", "key token credential", _assignment(_KEY_NAMES), _is_key),
+)
+
+
+def redact(text: str) -> str:
+    """The text with every secret that is found replaced by `[redacted:KIND:N]`.
+
+    N counts within this text; the same secret gets the same marker. JSON stays JSON, also inside JSON strings.
+    Idempotent. Linear in the length of the text.
+    """
+    while (after := _once(text)) != text:
+        text = after
+    return text
+
+
+def _once(text: str) -> str:
+    numbers: dict[str, int] = {}
+    markers: dict[tuple[str, str], str] = {}
+    for kind, number in _MARKER.findall(text):
+        numbers[kind] = max(numbers.get(kind, 0), int(number))
+
+    def marker(kind: str, secret: str) -> str:
+        if (kind, secret) not in markers:
+            numbers[kind] = numbers.get(kind, 0) + 1
+            markers[kind, secret] = f"[redacted:{kind}:{numbers[kind]}]"
+        return markers[kind, secret]
+
+    lower = text.lower()
+    for shape in _SHAPES:
+        if any(hint in lower for hint in shape.hints):
+            text = "".join(_replaced(text, shape, marker))
+    return text
+
+
+def _replaced(text: str, shape: _Shape, marker: Callable[[str, str], str]) -> Iterator[str]:
+    end = 0
+    for match in shape.pattern.finditer(text):
+        group = match.lastgroup or 0
+        if shape.accepts(match[group]):
+            yield text[end : match.start(group)]
+            yield marker(shape.kind, match[group])
+            end = match.end(group)
+    yield text[end:]
+
+
+class RedactingStore:
+    """A store that never sees a secret: what is written to `inner` is redacted first.
+
+    What is read back is what was stored: to find a message again, compare `redact` of its JSON.
+    """
+
+    def __init__(self, inner: Store) -> None:
+        self.inner = inner
+
+    @property
+    def recovered(self) -> list[str]:
+        found: list[str] = getattr(self.inner, "recovered", [])
+        return found
+
+    def open(self, key: SessionKey) -> str:
+        return self.inner.open(key)
+
+    def sessions(self, user: str) -> list[str]:
+        return self.inner.sessions(user)
+
+    def head(self, session: str) -> int:
+        return self.inner.head(session)
+
+    def append(self, session: str, branch: int, position: int, records: Sequence[str]) -> bool:
+        return self.inner.append(session, branch, position, [redact(record) for record in records])
+
+    def read(self, session: str, branch: int, start: int = 0) -> list[str]:
+        return self.inner.read(session, branch, start)
+
+    def fork(self, session: str, branch: int, at: int) -> int:
+        return self.inner.fork(session, branch, at)
+
+    def write_ledger(self, session: str, branch: int, entries: Sequence[str]) -> None:
+        self.inner.write_ledger(session, branch, [redact(entry) for entry in entries])
+
+    def read_ledger(self, session: str, branch: int, start: int = 0) -> list[str]:
+        return self.inner.read_ledger(session, branch, start)
+
+    def index(self, session: str, texts: Iterable[tuple[str, str]]) -> None:
+        self.inner.index(session, [(ref, redact(text)) for ref, text in texts])
+
+    def put_note(self, session: str, *, key: str, text: str, at: str | None) -> Note:
+        return self.inner.put_note(session, key=redact(key), text=redact(text), at=at)
+
+    def notes(self, session: str) -> list[Note]:
+        return self.inner.notes(session)
+
+    def note(self, session: str, *, key: str | None = None, handle: str | None = None) -> Note | None:
+        return self.inner.note(session, key=None if key is None else redact(key), handle=handle)
+
+    def search(self, session: str, query: str, limit: int = 10) -> list[Hit]:
+        return self.inner.search(session, query, limit)
+
+    def delete(self, session: str) -> None:
+        self.inner.delete(session)
+
+    def close(self) -> None:
+        self.inner.close()

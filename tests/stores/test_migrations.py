@@ -1,0 +1,74 @@
+"""Opening a file of an older schema brings it forward, whole or not at all."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from foldaway.errors import StoreError
+from foldaway.protocols import SessionKey
+from foldaway.stores._migrations import MIGRATIONS
+from foldaway.stores.sqlite import SqliteStore
+
+KEY = SessionKey(user="u", name="n")
+SECOND = ("ALTER TABLE sessions ADD COLUMN colour TEXT NOT NULL DEFAULT 'blue'",)
+BROKEN = ("CREATE TABLE half (x)", "INSERT INTO nowhere VALUES (1)")
+
+
+class Later(SqliteStore):
+    migrations = (*MIGRATIONS, SECOND)
+
+
+class Wrong(SqliteStore):
+    migrations = (*MIGRATIONS, SECOND, BROKEN)
+
+
+def an_older_file(folder: Path) -> Path:
+    file = folder / "store.db"
+    with SqliteStore(file) as store:
+        session = store.open(KEY)
+        store.append(session, 0, 0, ["a record of version 1"])
+        store.put_note(session, key="k", text="a note of version 1", at=None)
+    return file
+
+
+def version(file: Path) -> int:
+    connection = sqlite3.connect(file)
+    try:
+        return int(connection.execute("PRAGMA user_version").fetchone()[0])
+    finally:
+        connection.close()
+
+
+def test_a_new_file_has_the_newest_version(tmp_path: Path) -> None:
+    Later(tmp_path / "store.db").close()
+    assert version(tmp_path / "store.db") == len(MIGRATIONS) + 1
+
+
+def test_an_older_file_comes_forward_with_all_it_holds(tmp_path: Path) -> None:
+    file = an_older_file(tmp_path)
+    assert version(file) == len(MIGRATIONS)
+    with Later(file) as store:
+        session = store.open(KEY)
+        assert store.read(session, 0) == ["a record of version 1"]
+        assert [note.text for note in store.notes(session)] == ["a note of version 1"]
+        assert [hit.text for hit in store.search(session, "note")] == ["a note of version 1"]
+        assert store._connected().execute("SELECT colour FROM sessions").fetchall() == [("blue",)]
+    assert version(file) == len(MIGRATIONS) + 1
+
+
+def test_a_migration_that_fails_changes_nothing(tmp_path: Path) -> None:
+    file = an_older_file(tmp_path)
+    with pytest.raises(StoreError, match="nowhere"):
+        Wrong(file)
+    assert version(file) == len(MIGRATIONS)
+    with SqliteStore(file) as store:
+        assert store.read(store.open(KEY), 0) == ["a record of version 1"]
+
+
+def test_a_file_of_a_later_release_is_not_opened_by_an_older_one(tmp_path: Path) -> None:
+    Later(tmp_path / "store.db").close()
+    with pytest.raises(StoreError, match=r"version 2, this release reads up to 1; upgrade"):
+        SqliteStore(tmp_path / "store.db")
