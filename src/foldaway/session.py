@@ -459,13 +459,13 @@ class Session:
             raise SettingsError(
                 f"window {window} leaves no room for input beside max_output_tokens {self._max_output}"
             )
-        if room is not None:
-            budget = min(budget, room)
-        margin = 1.0 + self._counter.counter.margin
+        # The margin of an estimate guards the window, where a request too long is refused; a budget is a choice.
+        safe = None if room is None else int(room / (1.0 + self._counter.counter.margin))
+        if safe is not None:
+            budget = min(budget, safe)
         self._engine.budget = Budget(
-            tokens=int(budget / margin), window_tokens=None if room is None else int(room / margin),
-            low_share=self._low, high_share=self._high,
-        )  # fmt: skip
+            tokens=budget, window_tokens=safe, low_share=self._low, high_share=self._high
+        )
         return budget
 
     def _check_fixed(self, budget: int) -> None:

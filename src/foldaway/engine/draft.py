@@ -55,12 +55,14 @@ class Draft:
             draft.shown.note = None
             draft._recount(shown.note.turn)
             draft.lines_cost = sum(draft.price(line) for line in draft.shown.lines.values())
+            draft.mention(())
         return draft
 
     def tokens(self) -> int:
         """What the view would cost; a note's head is counted as soon as anything is folded."""
         any_folded = self.old_note is not None or any(lv <= Level.STUB for lv in self._new_levels())
-        return self.fixed_tokens + self.visible_cost + self.lines_cost + (NOTE_HEAD_TOKENS if any_folded else 0)
+        mention = self.price(self.shown.mention) if self.shown.mention else 0
+        return self.fixed_tokens + self.visible_cost + self.lines_cost + mention + (NOTE_HEAD_TOKENS if any_folded else 0)
 
     def price(self, line: str) -> int:
         return self.log.counter.counter.count(line) + 1
@@ -89,10 +91,18 @@ class Draft:
             insort(self.shown.turns, item.turn)
         self._recount(item.turn)
 
+    def mention(self, anchors: Sequence[str]) -> None:
+        """Name these in the note's last line, instead of what it named before."""
+        self.shown.mention = self.stubs.mention(anchors) if anchors else ""
+
     def demote_lines(self, limit: int, reason: str) -> None:
         """Take the oldest lines out of the note until all lines together cost at most `limit` tokens."""
+        if self.shown.mention and self.lines_cost + self.price(self.shown.mention) > limit:
+            words = self.shown.mention.split(" ")
+            share = max(0, limit - self.lines_cost // 2) / self.price(self.shown.mention)
+            self.shown.mention = " ".join(words[: int(len(words) * share)]) if share > 0.1 else ""
         for item in sorted(self.shown.lines):
-            if self.lines_cost <= limit:
+            if self.lines_cost + (self.price(self.shown.mention) if self.shown.mention else 0) <= limit:
                 return
             self.set(self.log.items[item], Level.HIDDEN, reason)
 
@@ -185,7 +195,7 @@ class Draft:
         text = self.stubs.note(
             covers[0][0], covers[-1][1], (old.exchanges if old else 0) + len(new_turns),
             (old.tokens if old else 0) + sum(self.log.items[i].tokens for i in fell if self.before[i] > Level.STUB),
-            (self.shown.lines[i] for i in sorted(self.shown.lines)),
+            [*(self.shown.lines[i] for i in sorted(self.shown.lines)), *([self.shown.mention] if self.shown.mention else [])],
         )  # fmt: skip
         return Note(
             carrier=carrier, turn=turn, covers=covers, text=text,

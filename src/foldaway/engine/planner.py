@@ -19,7 +19,7 @@ from foldaway.engine.snapshot import Snapshot
 from foldaway.engine.stubs import Stubs
 from foldaway.engine.window import Shown, View
 from foldaway.model.items import Item, Kind, Level
-from foldaway.model.plan import Budget, Change, Commit, LevelChange, Prices, Refusal
+from foldaway.model.plan import Budget, Change, Commit, LevelChange, Mention, Prices, Refusal
 from foldaway.model.wire import PartType
 
 NOTE_SHARE = 0.35
@@ -32,7 +32,7 @@ SMALLEST_MASK_CHARS = 400
 class Policy(Protocol):
     """Proposes level changes, best first; pure and deterministic. The planner cuts."""
 
-    def propose(self, snapshot: Snapshot) -> Iterable[Change]: ...
+    def propose(self, snapshot: Snapshot) -> Iterable[Change | Mention]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +77,9 @@ class Planner:
         snapshot = self._snapshot(draft, before, floor, low, budget, {**soft, **hard})
         whole = getattr(self.policy, "plans_whole", False)
         for change in self.policy.propose(snapshot):
+            if isinstance(change, Mention):
+                draft.mention(change.anchors)
+                continue
             if not whole and draft.tokens() <= low and change.level < draft.shown.level(change.item):
                 break
             self._take(draft, change, {**soft, **hard}, refused)
@@ -146,7 +149,7 @@ class Planner:
         if not getattr(self.policy, "plans_whole", False):
             draft.demote_lines(int(room * NOTE_SHARE), "note is full: oldest lines go first")
         tokens = draft.finish()
-        for rung in (self._fold_oldest, self._drop_lines, self._fold_soft, self._mask_last, self._fold_pastes):
+        for rung in (self._fold_oldest, self._fold_soft, self._drop_lines, self._mask_last, self._drop_all, self._fold_pastes):
             if tokens <= budget.tokens:
                 return tokens
             rung(draft, tokens - budget.tokens, hard, soft)
@@ -157,7 +160,14 @@ class Planner:
         self._fold(draft, excess, {**soft, **hard}, "over the ceiling: oldest first")
 
     def _drop_lines(self, draft: Draft, excess: int, hard: dict[int, str], soft: dict[int, str]) -> None:
-        draft.demote_lines(max(0, draft.lines_cost - excess - 32), "over the ceiling: stub lines give way")
+        """Stub lines give way; but when even that is not enough, a giant last turn shall not wipe them all out."""
+        keep = draft.lines_cost - excess - 32
+        if keep < 0:
+            keep = draft.lines_cost // 3
+        draft.demote_lines(keep, "over the ceiling: stub lines give way")
+
+    def _drop_all(self, draft: Draft, excess: int, hard: dict[int, str], soft: dict[int, str]) -> None:
+        draft.demote_lines(0, "over the ceiling: stub lines give way")
 
     def _fold_soft(self, draft: Draft, excess: int, hard: dict[int, str], soft: dict[int, str]) -> None:
         self._fold(draft, excess, hard, "over the ceiling: soft protection gives way, oldest first")

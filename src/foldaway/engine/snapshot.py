@@ -67,6 +67,11 @@ class Snapshot:
         return self._log.turn_tokens[turn]
 
     @property
+    def lines(self) -> tuple[int, ...]:
+        """Items that have a line in the fold note now, ascending."""
+        return tuple(sorted(self._shown.lines))
+
+    @property
     def visible_turns(self) -> Sequence[int]:
         return self._shown.turns
 

@@ -15,6 +15,8 @@ from foldaway.compressors.excerpt import excerpt
 from foldaway.linking.kinds import one_line
 from foldaway.model.items import Item, Kind
 
+LARGE_TOKENS = 1_000
+"""From this size on a stub line says how large its item is."""
 MARK = "[foldaway"
 """How everything that Foldaway writes into a view begins."""
 
@@ -43,11 +45,16 @@ class Stubs:
                 return f"kept in the log as {reference}"
 
     def line(self, item: Item, anchors: Sequence[str]) -> str:
-        """`#12 read src/a.py (1.2k): RateTable, load_rates`"""
+        """`#12 read src/a.py (1.2k): RateTable load_rates`"""
         title = clean(item.title)
-        listed = ", ".join(clean(a) for a in anchors)
+        listed = " ".join(clean(a) for a in anchors)
         failed = "failed: " if item.kind is Kind.ERROR and not title.startswith("failed") else ""
-        return f"#{item.id} {failed}{title} ({size(item.tokens)})" + (f": {listed}" if listed else "")
+        large = f" ({size(item.tokens)})" if item.tokens >= LARGE_TOKENS else ""
+        return f"#{item.id} {failed}{title}{large}" + (f": {listed}" if listed else "")
+
+    def mention(self, anchors: Sequence[str]) -> str:
+        """`also in what is folded: RateTable load_rates`"""
+        return "also in what is folded (find by words): " + " ".join(clean(a) for a in anchors)
 
     def note(self, first: int, last: int, exchanges: int, tokens: int, lines: Iterable[str]) -> str:
         """The text of a fold note: what it covers, how to recall, then the lines."""
@@ -59,7 +66,7 @@ class Stubs:
 
     def in_place(self, item: Item, anchors: Sequence[str]) -> str:
         """What replaces one result whose exchange stays."""
-        listed = ": " + ", ".join(clean(a) for a in anchors) if anchors else ""
+        listed = ": " + " ".join(clean(a) for a in anchors) if anchors else ""
         return f"{MARK}: result of #{item.id} folded away ({size(item.tokens)} tokens){listed}. {self.ask(f'#{item.id}')}]"
 
     def mask(self, item: Item, text: str, keep_chars: int) -> str:

@@ -50,6 +50,8 @@ class Shown:
     """Item -> what its result or text is replaced by (masked, abstract, stub in place)."""
     lines: dict[int, str] = field(default_factory=dict)
     """Item at stub -> its line in the fold note."""
+    mention: str = ""
+    """Last line of the fold note: anchors that have no line of their own."""
     note: Note | None = None
     turns: list[int] = field(default_factory=list)
     """Turns that are visible, ascending; folded ones are not in it."""
@@ -61,7 +63,7 @@ class Shown:
 
     def copy(self) -> Shown:
         return Shown(
-            levels=dict(self.levels), texts=dict(self.texts), lines=dict(self.lines), note=self.note,
+            levels=dict(self.levels), texts=dict(self.texts), lines=dict(self.lines), mention=self.mention, note=self.note,
             turns=list(self.turns), upto=self.upto,
         )  # fmt: skip
 

@@ -18,6 +18,10 @@ MAX_LENGTH = 200
 """A longer literal is a payload (base64, minified code), not something an agent types again."""
 
 
+MAX_CHAIN = 60
+"""A dotted chain of names up to this length is one anchor (os.path.join); of a longer one only its pieces are."""
+
+
 class AnchorKind(StrEnum):
     URL = "url"
     PATH = "path"
@@ -25,7 +29,7 @@ class AnchorKind(StrEnum):
     ID = "id"
     """letters and digits mixed, or joined by - or _ with digits: flight_HAT136, 0b-9f2ac6f3aa, v2.1.0"""
     NAME = "name"
-    """identifiers of code: snake_case, camelCase, CONSTANT, call("""
+    """identifiers of code: snake_case, camelCase, CONSTANT, os.path.join"""
     NUMBER = "number"
     FLAG = "flag"
     QUOTED = "quoted"
@@ -49,6 +53,7 @@ _EXTENSIONS = frozenset(
 )
 _HEX = re.compile(r"^[0-9a-f]{7,}$")
 _VERSION = re.compile(r"^v\d+(?:\.\d+)+$")
+_CHAIN = re.compile(r"^[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+$")
 _INNER_UPPER = re.compile(r"[a-z0-9][A-Z]")
 _SPLIT = re.compile(r"[-.:]")
 
@@ -66,7 +71,7 @@ def anchors(text: str) -> dict[str, AnchorKind]:
         seen.add(literal)
         group = match.lastgroup
         if group == "word":
-            _word(literal, text[match.end() : match.end() + 1], found)
+            _word(literal, found)
         elif len(literal) > MAX_LENGTH:
             continue
         elif group == "url":
@@ -84,6 +89,10 @@ def _path(literal: str, found: dict[str, AnchorKind]) -> None:
     literal = literal.rstrip(".")
     if len(literal) < 4:
         return
+    name = literal.rsplit("/", 1)[-1]
+    if "/" in literal.strip("/") and (kind := _whole(name)) is AnchorKind.FILE:
+        found.setdefault(literal, AnchorKind.PATH)
+        return
     if literal.replace("/", "").replace(".", "").isdigit():
         found.setdefault(literal, AnchorKind.NUMBER)
     elif "/" in literal.strip("/") or literal.startswith("/"):
@@ -100,17 +109,17 @@ def _number(literal: str, found: dict[str, AnchorKind]) -> None:
         found.setdefault(literal, AnchorKind.NUMBER)
 
 
-def _word(literal: str, following: str, found: dict[str, AnchorKind]) -> None:
+def _word(literal: str, found: dict[str, AnchorKind]) -> None:
     if len(literal) <= MAX_LENGTH and (whole := _whole(literal)) is not None:
         found.setdefault(literal, whole)
         return
-    for piece in _SPLIT.split(literal) if not literal.isidentifier() else (literal,):
-        if len(piece) > MAX_LENGTH:
-            continue
-        kind = _piece(piece)
+    pieces = (literal,) if literal.isidentifier() else _SPLIT.split(literal)
+    kinds = [_piece(piece) if len(piece) <= MAX_LENGTH else None for piece in pieces]
+    for piece, kind in zip(pieces, kinds, strict=True):
         if kind is not None:
             found.setdefault(piece, kind)
-    if following == "(" and len(literal) >= 4 and literal.isidentifier():
+    chained = _CHAIN.match(literal) and len(literal) <= MAX_CHAIN and pieces[0] not in ("self", "this")
+    if chained and len(pieces) >= 3:
         found.setdefault(literal, AnchorKind.NAME)
 
 
@@ -136,7 +145,7 @@ def _piece(piece: str) -> AnchorKind | None:
         return None
     has_digit = any(c.isdigit() for c in piece)
     if has_digit:
-        return AnchorKind.ID if (len(piece) >= 5 or "_" in piece) else None
+        return AnchorKind.ID if any(c.isalpha() for c in piece) or len(piece) >= 4 else None
     if "_" in piece.strip("_") or (piece.startswith("_") and len(piece) > 4):
         return AnchorKind.NAME
     if _INNER_UPPER.search(piece) or (piece.isupper() and len(piece) >= 5):

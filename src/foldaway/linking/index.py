@@ -6,11 +6,14 @@ a bounded number of candidates however long the session is; a retired anchor com
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from foldaway.linking.anchors import AnchorKind
 
+ACTIVE_USED = 2_000
+ACTIVE_SEEN = 3_000
+"""How many anchors stay candidates for a stub: those the agent used, and those it only saw, newest mention first."""
 RECENT_ITEMS = 8
 """How many of the newest items that hold an anchor are remembered, besides the first."""
 
@@ -50,7 +53,10 @@ class AnchorIndex:
     def __init__(self) -> None:
         self._anchors: dict[str, Anchor] = {}
         self._by_item: dict[int, tuple[str, ...]] = {}
-        self._supplied: dict[int, tuple[str, ...]] = {}
+        self._used: dict[str, Anchor] = {}
+        self._seen: dict[str, Anchor] = {}
+        self._item_used: dict[int, int] = {}
+        self._folder_used: dict[str, int] = {}
 
     def __len__(self) -> int:
         return len(self._anchors)
@@ -62,6 +68,20 @@ class AnchorIndex:
         """Anchors that occur in an item, in order of occurrence."""
         return self._by_item.get(item, ())
 
+    def active(self) -> Iterator[Anchor]:
+        """Candidates for stubs, at most `ACTIVE_USED + ACTIVE_SEEN`: the newest mentioned of each sort."""
+        yield from self._used.values()
+        yield from self._seen.values()
+
+    def item_used_step(self, item: int) -> int:
+        """The newest step whose action used an anchor that this item held; -1 when none did."""
+        return self._item_used.get(item, -1)
+
+    def folder_used_step(self, literal: str) -> int:
+        """The newest step whose action named something in the same folder as this path; -1 when none did."""
+        folder, slash, _ = literal.rpartition("/")
+        return self._folder_used.get(folder, -1) if slash else -1
+
     def observe(self, item: int, step: int, found: Mapping[str, AnchorKind]) -> None:
         """An observation (result, environment text) holds these."""
         count = len(found)
@@ -69,6 +89,10 @@ class AnchorIndex:
             anchor = self._touch(literal, kind, item, step, by_agent=False, position=rank / count, company=count)
             anchor.seen += 1
             anchor.last_seen_step = step
+            if anchor.used:
+                _newest(self._used, literal, anchor, ACTIVE_USED)
+            else:
+                _newest(self._seen, literal, anchor, ACTIVE_SEEN)
         self._remember(item, found)
 
     def use(self, item: int, step: int, found: Mapping[str, AnchorKind]) -> None:
@@ -79,6 +103,13 @@ class AnchorIndex:
             anchor.last_used_step = step
             if anchor.first_used_step < 0:
                 anchor.first_used_step = step
+            for holder in (*anchor.items, anchor.first_item):
+                self._item_used[holder] = step
+            folder, slash, _ = literal.rpartition("/")
+            if slash:
+                self._folder_used[folder] = step
+            self._seen.pop(literal, None)
+            _newest(self._used, literal, anchor, ACTIVE_USED)
         self._remember(item, found)
 
     def say(self, item: int, step: int, found: Mapping[str, AnchorKind]) -> None:
@@ -113,3 +144,11 @@ class AnchorIndex:
             self._by_item[item] = tuple(found)
         elif found:
             self._by_item[item] = tuple(dict.fromkeys((*before, *found)))
+
+
+def _newest(table: dict[str, Anchor], literal: str, anchor: Anchor, limit: int) -> None:
+    """Move an anchor to the young end of a table; the oldest one leaves when the table is full."""
+    table.pop(literal, None)
+    table[literal] = anchor
+    if len(table) > limit:
+        del table[next(iter(table))]

@@ -32,6 +32,7 @@ _MAIN_ARGUMENTS = (
 _SPLIT_NAME = re.compile(r"[^A-Za-z]+|(?<=[a-z])(?=[A-Z])")
 _WRITES = re.compile(r"(?<![<>0-9&=-])>{1,2}\s*(?!/dev/null|&)[\w./~$\"']|\bsed\s+(?:-\w+\s+)*-i|\bapply_patch\b|<<\s*['\"]?EOF")
 _PREFIX = re.compile(r"^\s*(?:cd\s+\S+\s*(?:&&|;)\s*|\w+=\S+\s+|sudo\s+|time\s+|timeout\s+\S+\s+|source\s+\S+\s*(?:&&|;)\s*)+")
+_PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.MULTILINE)
 _ERROR = re.compile(
     r"^\s*(?:Error\b|error:|ERROR\b|Traceback \(most recent call last\)|<(?:tool_use_)?error>|fatal:|Exception\b|"
     r"Exit code:? [1-9]|Command failed|Permission denied|No such file)"
@@ -92,22 +93,31 @@ def command_of(arguments: Any, text: str) -> str:
     return text
 
 
-def title_of(name: str, arguments: Any, text: str, limit: int = 72) -> str:
-    """One short line for a call: the tool and its main argument ("read_file src/a.py")."""
-    main = ""
-    if isinstance(arguments, Mapping):
-        for key in _MAIN_ARGUMENTS:
-            value = arguments.get(key)
-            if isinstance(value, list) and value and all(isinstance(v, str) for v in value):
-                value = " ".join(value)
-            if isinstance(value, str) and value.strip():
-                main = value
-                break
-        else:
-            main = ", ".join(f"{k}={v}" for k, v in arguments.items() if isinstance(v, str | int | float) and v != "")
-    else:
-        main = text
-    return one_line(f"{name} {_PREFIX.sub('', main)}", limit)
+def title_of(name: str, arguments: Any, text: str, limit: int = 64) -> str:
+    """One short line for a call: the tool and its main argument ("read_file src/a.py").
+
+    A shell call is its command; a patch is the files it touches.
+    """
+    words = {w.lower() for w in _SPLIT_NAME.split(name) if w}
+    main = _main_argument(arguments, text)
+    if files := _PATCHED.findall(main):
+        return one_line("patched " + " ".join(dict.fromkeys(files)), limit)
+    bare = _PREFIX.sub("", main)
+    if words & _WORDS[-1][1] and bare.strip():
+        return one_line(bare, limit)
+    return one_line(f"{name} {bare}", limit)
+
+
+def _main_argument(arguments: Any, text: str) -> str:
+    if not isinstance(arguments, Mapping):
+        return text
+    for key in _MAIN_ARGUMENTS:
+        value = arguments.get(key)
+        if isinstance(value, list) and value and all(isinstance(v, str) for v in value):
+            value = " ".join(value)
+        if isinstance(value, str) and value.strip():
+            return value
+    return ", ".join(f"{k}={v}" for k, v in arguments.items() if isinstance(v, str | int | float) and v != "")
 
 
 def one_line(text: str, limit: int) -> str:

@@ -42,6 +42,13 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Mention:
+    """Literals that the fold note shall name without a stub line of their own, best first."""
+
+    anchors: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
     """A proposed change that was not taken."""
 

@@ -1,4 +1,10 @@
-"""The default."""
+"""The default: the newest stays raw, the rest folds behind the anchors most likely to be needed.
+
+At a commit the room up to the low watermark is shared out. The last turns stay raw; what is older folds into one note,
+which has three parts, each for a reader of its own: stub lines of the newest folded items and of those that hold
+many wanted anchors (what was done, and where things come from), the anchors of each, and a last line of wanted
+anchors from everywhere else. Anchors are taken by predicted need per token; what is in sight anyway is not repeated.
+"""
 
 from __future__ import annotations
 
@@ -8,80 +14,118 @@ from dataclasses import dataclass
 from foldaway.engine.snapshot import Snapshot
 from foldaway.linking.index import Anchor
 from foldaway.model.items import Item, Kind, Level
-from foldaway.model.plan import Change
+from foldaway.model.plan import Change, Mention
 from foldaway.policies._turns import IN_PLACE, foldable_turns
 from foldaway.scoring.need import need
 
-CARRIER = frozenset({Kind.THOUGHT, Kind.REASONING, Kind.ANNOTATION})
+NO_HOME = frozenset({Kind.THOUGHT, Kind.REASONING, Kind.ANNOTATION, *IN_PLACE})
 
 
 @dataclass(frozen=True, slots=True)
 class Auto:
     tail_share: float = 0.4
+    """Share of the room for raw turns at the tail, the protected ones included."""
+    note_share: float = 0.45
+    """Share of the room that the fold note gets even when a giant last turn fills the rest."""
+    story_share: float = 0.25
+    """Share of the note for the stub lines of the newest folded items, wanted anchors or not."""
+    line_from: int = 4
+    """Wanted anchors from which on an older item gets a line of its own."""
     plans_whole = True
 
-    def propose(self, snapshot: Snapshot) -> Iterator[Change]:
+    def propose(self, snapshot: Snapshot) -> Iterator[Change | Mention]:
         room = max(0, snapshot.target_tokens - snapshot.floor_tokens)
-        turns = foldable_turns(snapshot)
-        held = sum(snapshot.turn_tokens(t) for t in sorted({snapshot.item(i).turn for i in snapshot.protected}))
-        tail_room = room * self.tail_share - held
-        keep: set[int] = set()
-        for items in reversed(turns):
-            cost = snapshot.turn_tokens(items[0].turn)
-            if cost > tail_room:
-                break
-            tail_room -= cost
-            keep.add(items[0].turn)
-        kept_tokens = held + sum(snapshot.turn_tokens(t) for t in keep)
-        folding = [t for t in turns if t[0].turn not in keep]
-        lines = self._lines(snapshot, keep, room - kept_tokens - 140)
-        for items in folding:
+        keep, kept_tokens = self._tail(snapshot, room)
+        spare = snapshot.budget_tokens - snapshot.floor_tokens - kept_tokens - 200
+        note_room = min(spare, max(room - kept_tokens - 140, int(room * self.note_share)))
+        lines, mentioned = self._note(snapshot, keep, note_room)
+        for items in foldable_turns(snapshot):
             for item in items:
-                if item.id not in lines:
+                if items[0].turn not in keep and item.id not in lines:
                     level = Level.STUB if item.kind in IN_PLACE else Level.HIDDEN
                     yield Change(item=item.id, level=level, reason="beyond the tail")
-        for number in sorted(snapshot._shown.lines):
+        for number in snapshot.lines:
             if number not in lines:
                 yield Change(item=number, level=Level.HIDDEN, reason="nothing of it is likely to be needed")
         for number in sorted(lines):
-            yield Change(item=number, level=Level.STUB, reason="anchors likely needed", anchors=tuple(lines[number]))
+            yield Change(
+                item=number, level=Level.STUB, reason="beyond the tail; shown by its stub", anchors=tuple(lines[number])
+            )
+        yield Mention(anchors=tuple(mentioned))
 
-    def _lines(self, snapshot: Snapshot, keep: set[int], room: int) -> dict[int, list[str]]:
+    def _tail(self, snapshot: Snapshot, room: int) -> tuple[set[int], int]:
+        """Turns that stay raw besides the protected ones, and the tokens of both."""
+        held = sum(snapshot.turn_tokens(t) for t in sorted({snapshot.item(i).turn for i in snapshot.protected}))
+        left = int(room * self.tail_share) - held
+        keep: set[int] = set()
+        for items in reversed(foldable_turns(snapshot)):
+            cost = snapshot.turn_tokens(items[0].turn)
+            if cost > left:
+                break
+            left -= cost
+            held += cost
+            keep.add(items[0].turn)
+        return keep, held
+
+    def _note(self, snapshot: Snapshot, keep: set[int], room: int) -> tuple[dict[int, list[str]], list[str]]:
+        """Stub lines (item -> anchors) and anchors without a line, within `room` tokens."""
+        lines: dict[int, list[str]] = {}
+        spent = 0
+        for items in reversed(foldable_turns(snapshot)):
+            if items[0].turn in keep:
+                continue
+            for item in items:
+                if item.kind not in NO_HOME:
+                    cost = snapshot.line_tokens(item, ())
+                    if spent + cost > room * self.story_share:
+                        break
+                    lines[item.id] = []
+                    spent += cost
+            else:
+                continue
+            break
+        chosen: dict[int, list[str]] = {}
+        for anchor, home in self._wanted(snapshot, keep):
+            if spent + anchor.tokens > room:
+                break
+            if home.id in lines and anchor.literal in home.title:
+                continue
+            chosen.setdefault(home.id, []).append(anchor.literal)
+            spent += anchor.tokens
+        for number in sorted(chosen, key=lambda n: (-len(chosen[n]), -n)):
+            if number not in lines and len(chosen[number]) >= self.line_from:
+                cost = snapshot.line_tokens(snapshot.item(number), ())
+                if spent + cost <= room:
+                    lines[number] = []
+                    spent += cost
+        mentioned: list[str] = []
+        for number in sorted(chosen):
+            (lines[number] if number in lines else mentioned).extend(chosen[number])
+        return lines, mentioned
+
+    def _wanted(self, snapshot: Snapshot, keep: set[int]) -> Iterator[tuple[Anchor, Item]]:
+        """Anchors out of sight with the folded item they belong to, best need per token first."""
         visible = set(snapshot.protected)
         for turn in keep:
             visible.update(i.id for i in snapshot.turn_items(turn))
         ranked: list[tuple[float, str, Anchor, Item]] = []
-        for anchor in snapshot.anchors._anchors.values():
-            if anchor.said or any(i in visible for i in anchor.items) or anchor.last_seen_step < 0 and not anchor.used:
+        index, step = snapshot.anchors, snapshot.step
+        for anchor in index.active():
+            if anchor.said or any(i in visible for i in anchor.items):
                 continue
             home = self._home(snapshot, anchor)
             if home is None:
                 continue
             if not anchor.tokens:
-                anchor.tokens = snapshot.count(" " + anchor.literal) + 1
-            ranked.append((-need(anchor, snapshot.step) / anchor.tokens, anchor.literal, anchor, home))
+                anchor.tokens = snapshot.count(" " + anchor.literal)
+            ranked.append((-need(anchor, home.kind, index, step) / anchor.tokens, anchor.literal, anchor, home))
         ranked.sort(key=lambda r: r[:2])
-        lines: dict[int, list[str]] = {}
-        for _, literal, anchor, home in ranked:
-            if room <= 8:
-                break
-            cost = anchor.tokens
-            if home.id not in lines:
-                head = snapshot.line_tokens(home, ())
-                if head + cost > room:
-                    continue
-                room -= head
-                lines[home.id] = []
-                if literal in home.title:
-                    continue
-            if cost <= room:
-                lines[home.id].append(literal)
-                room -= cost
-        return lines
+        for _, _, anchor, home in ranked:
+            yield anchor, home
 
     def _home(self, snapshot: Snapshot, anchor: Anchor) -> Item | None:
         for number in (*reversed(anchor.items), anchor.first_item):
             item = snapshot.item(number)
-            if item.kind not in CARRIER and not item.pinned and item.kind not in IN_PLACE:
+            if item.kind not in NO_HOME and not item.pinned:
                 return item
         return None

@@ -29,6 +29,9 @@ MAX_DEPTH = 128
 """Deepest nesting of a message. Far above any real one, far below where copying or dumping it would overflow."""
 
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
+
+
 class Place(NamedTuple):
     """One part of a message: where it is and what it says."""
 
@@ -95,7 +98,7 @@ def content_of(message: Message, position: int, key: str = "content") -> str | l
 
 def dump(value: Any) -> str:
     """`value` as JSON text, readable rather than escaped."""
-    return json.dumps(value, ensure_ascii=False)
+    return _ENCODER.encode(value)
 
 
 def parse_arguments(text: Any) -> Any:
@@ -243,23 +246,28 @@ def build_turn(
     )
 
 
-def dropped_parts(turn: Turn, edits: Mapping[int, Edit]) -> set[int]:
-    """Indices of the parts that go. A call takes its result along and the other way round."""
+def dropped_parts(
+    turn: Turn, edits: Mapping[int, Edit], pair_key: Callable[[Part], object] = lambda part: part.call_id
+) -> set[int]:
+    """Indices of the parts that go. A call takes its result along and the other way round.
+
+    `pair_key`: what a call and its result share; among equals, first call and first result belong together.
+    """
     _check_edits(turn, edits)
     dropped = {index for index, edit in edits.items() if edit.drop}
     if not dropped:
         return dropped
-    waiting: dict[str, list[int]] = {}
+    waiting: dict[object, list[int]] = {}
     for index, part in enumerate(turn.parts):
         # Blocks of the provider's own tools (type OTHER) come in pairs, too, tied by call_id.
         if part.type is PartType.CALL or (part.type is PartType.OTHER and part.call_id):
-            partners = waiting.setdefault(part.call_id, [])
+            partners = waiting.setdefault(pair_key(part), [])
             if part.type is PartType.OTHER and partners:
                 _drop_both(dropped, partners.pop(0), index)
             else:
                 partners.append(index)
         elif part.type is PartType.RESULT:
-            partners = waiting.get(part.call_id, [])
+            partners = waiting.get(pair_key(part), [])
             if partners:
                 _drop_both(dropped, partners.pop(0), index)
     return dropped

@@ -19,6 +19,7 @@ OUTPUT_OF = {
     "tool_search_call": "tool_search_output",
 }
 """Calls that the client answers, and the type of the answer."""
+CALL_OF = {output: call for call, output in OUTPUT_OF.items()}
 OUTPUTS = frozenset(OUTPUT_OF.values())
 SERVER_CALLS = frozenset(
     {"web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call"}

@@ -157,7 +157,8 @@ def _not_in_turn(messages: Sequence[Message], format: str) -> Iterator[str]:
     waiting = 0
     for at, message in enumerate(messages):
         role = message.get("role")
-        waiting += (message.get("type") in _ANSWERS.values()) - (message.get("type") in _ANSWERS)
+        kind = message.get("type")
+        waiting = max(0, waiting + (kind in _ANSWERS.values()) - (kind in _ANSWERS))
         if waiting > 0:
             continue
         calls = message.get("tool_calls") or message.get("function_call")

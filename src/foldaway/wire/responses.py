@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foldaway.errors import WireError
-from foldaway.model.wire import Edit, Message, Parsed, PartType, Quirks, Turn, TurnKind
+from foldaway.model.wire import Edit, Message, Parsed, Part, PartType, Quirks, Turn, TurnKind
 from foldaway.wire import _common as c
 from foldaway.wire._common import Grouping
 from foldaway.wire._responses_items import (
+    CALL_OF,
     OUTPUT_OF,
     OUTPUTS,
     SERVER_CALLS,
@@ -51,7 +52,12 @@ class OpenAIResponses:
     def render(self, turn: Turn, edits: Mapping[int, Edit]) -> list[Message]:
         if not edits:
             return list(turn.messages)
-        dropped = _with_reasoning(turn, c.dropped_parts(turn, edits), edits)
+
+        def pair_key(part: Part) -> object:
+            kind = type_of(turn.messages[part.message])
+            return part.call_id, CALL_OF.get(kind, kind)
+
+        dropped = _with_reasoning(turn, c.dropped_parts(turn, edits, pair_key), edits)
         return c.render_turn(turn, edits, dropped, places, rewrite)
 
     def user_message(self, text: str) -> Message:
@@ -77,7 +83,8 @@ class OpenAIResponses:
         turn = "user"
         waiting = 0
         for item in items:
-            waiting += (type_of(item) in OUTPUT_OF) - (type_of(item) in OUTPUTS)
+            # Not below 0: outputs behind references have no call here.
+            waiting = max(0, waiting + (type_of(item) in OUTPUT_OF) - (type_of(item) in OUTPUTS))
             speaker = "" if waiting > 0 else _speaker(item)
             if speaker == "user" and out and _speaker(out[-1]) == "user":
                 content = c.joined_content(out[-1].get("content"), item.get("content"), "input_text")
