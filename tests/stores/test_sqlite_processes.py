@@ -199,3 +199,61 @@ def test_there_is_nothing_to_tear_in_a_closed_store(tmp_path: Path) -> None:
         tear_last_record(tmp_path / "store.db", 0.5)
     with pytest.raises(ValueError, match="keep_fraction"):
         tear_last_record(tmp_path / "store.db", 1.0)
+
+
+OPENER = """
+import sys
+from foldaway.protocols import SessionKey
+from foldaway.stores.sqlite import SqliteStore
+path, worker = sys.argv[1], sys.argv[2]
+print("ready", flush=True)
+sys.stdin.readline()
+for n in range(20):
+    with SqliteStore(path) as store:
+        store.put_note(store.open(SessionKey(user="u", name="n")), key=f"w{worker}-n{n}", text="x", at=None)
+        assert store.recovered == [], store.recovered
+"""
+
+
+def test_eight_processes_open_and_write_one_new_file_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    command, pipe = [sys.executable, "-c", OPENER, str(path)], subprocess.PIPE
+    openers = [subprocess.Popen([*command, str(n)], stdin=pipe, stdout=pipe, stderr=pipe, text=True) for n in range(8)]
+    for process in openers:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in openers:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    for process in openers:
+        _, errors = process.communicate()
+        assert (process.returncode, errors) == (0, "")
+    with SqliteStore(path) as store:
+        assert len(store.notes(store.open(KEY))) == 160
+
+
+def test_eight_threads_make_one_new_file_at_once(tmp_path: Path) -> None:
+    for attempt in range(10):
+        path = tmp_path / f"store{attempt}.db"
+        failures: list[Exception] = []
+        start = threading.Barrier(8)
+
+        def make(
+            worker: int, path: Path = path, start: threading.Barrier = start, failures: list[Exception] = failures
+        ) -> None:
+            start.wait()
+            try:
+                with SqliteStore(path) as store:
+                    store.put_note(store.open(KEY), key=str(worker), text="x", at=None)
+            except Exception as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=make, args=(worker,)) for worker in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert failures == []
+        with SqliteStore(path) as store:
+            assert len(store.notes(store.open(KEY))) == 8

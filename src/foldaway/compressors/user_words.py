@@ -7,6 +7,7 @@ stays when it is the first or last, asks for something, forbids something, or ho
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from foldaway.linking.anchors import anchors
 
@@ -20,16 +21,34 @@ _BINDING = re.compile(
 )
 
 
-def abstract_words(text: str, ask: str) -> str:
-    """The binding sentences of a user's text, and a mark with `ask` (how to get the whole) for what is left out."""
+_FORBIDDING = re.compile(
+    r"\b(?:must|never|always|do not|don't|dont|avoid|except|unless|no longer|ban|forbid(?:den)?|not allowed|mandatory|"
+    r"under no circumstances|important)\b|不要|不得|必须|禁止|只能|务必|切勿",
+    re.IGNORECASE,
+)
+
+
+def abstract_words(text: str, item: int) -> str:
+    """The binding sentences of a user's text, word for word, and a mark for what is left out (item #`item`)."""
+    return _keep(text, item, lambda s, first_or_last: first_or_last or bool(_BINDING.search(s)) or _literal(s))
+
+
+def constraints_only(text: str, item: int) -> str:
+    """Only what forbids or demands for good, word for word, with the mark; "" when there is nothing of the kind."""
+    return _keep(text, item, lambda s, first_or_last: bool(_FORBIDDING.search(s)))
+
+
+def _keep(text: str, item: int, binds: Callable[[str, bool], bool]) -> str:
     sentences = [m.group() for m in _SENTENCE.finditer(text) if m.group().strip()]
-    kept, left_out = [], 0
-    for number, sentence in enumerate(sentences):
-        binding = number in (0, len(sentences) - 1) or _BINDING.search(sentence) or anchors(sentence) or '"' in sentence
-        if binding or "`" in sentence or "'" in sentence:
-            kept.append(sentence)
-        else:
-            left_out += len(sentence.split()) or 1
+    last = len(sentences) - 1
+    kept = [s for number, s in enumerate(sentences) if binds(s, number in (0, last))]
+    left_out = sum(len(s.split()) or 1 for s in sentences) - sum(len(s.split()) or 1 for s in kept)
     if not left_out:
         return text
-    return "".join(kept).rstrip() + f"\n[foldaway: {left_out} words of this message left out. {ask}]"
+    if not kept:
+        return ""
+    return "".join(kept).rstrip() + f"\n[foldaway: {left_out} words of #{item} left out]"
+
+
+def _literal(sentence: str) -> bool:
+    return any(mark in sentence for mark in "\"'`“”「」") or bool(anchors(sentence))

@@ -52,7 +52,7 @@ class Log:
     next_id: int = 1
     settled: int = 0
     """Turns before this index will not be parsed again."""
-    _goal_seen: bool = False
+    _goal: int | None = None
 
     def append(self, messages: Sequence[Message], origins: Sequence[str] = ()) -> None:
         """Take in new messages (already this log's own copies). O(size of what is new and of open turns)."""
@@ -141,8 +141,8 @@ class Log:
         kind, pinned = draft.kind, draft.pinned
         if kind is Kind.USER and tokens > self.paste_tokens:
             kind, pinned = Kind.PASTE, False
-        elif kind is Kind.USER and not self._goal_seen:
-            kind = Kind.GOAL
+        elif kind is Kind.USER and (self._goal is None or self._goal >= self.next_id):
+            kind, self._goal = Kind.GOAL, self.next_id
         return Item(
             id=self.next_id, turn=index, parts=draft.parts, kind=kind, tokens=tokens, created_step=self.step,
             title=draft.title, name=draft.name, pinned=pinned, persisted=draft.persisted,
@@ -151,7 +151,6 @@ class Log:
     def _settle(self, upto: int) -> None:
         for index in range(self.settled, upto):
             for item in self.items_of_turn(index):
-                self._goal_seen = self._goal_seen or item.kind is Kind.GOAL
                 self._index(item)
             self.episodes.observe(index, self.turns[index], self.items_of_turn(index), self.turn_step[index])
         self.settled = upto

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from foldaway.compressors.user_words import abstract_words
+from foldaway.compressors.user_words import abstract_words, constraints_only
 from foldaway.engine.constraints import HARD, SOFT, Scene, protected
 from foldaway.engine.draft import Draft
 from foldaway.engine.log import Log
@@ -27,6 +27,10 @@ NOTE_SHARE = 0.35
 WORDS_SHARE = 0.5
 """Share of the room (budget less system prompt and tools) that user words may take before the oldest are abstracted."""
 SMALLEST_MASK_CHARS = 400
+SMALLEST_GAIN = 8
+NEWEST_WORDS = 4
+"""User texts at the end that are never abstracted."""
+WORDS_REASON = "user words passed their share of the room: oldest plain turns are shortened"
 
 
 class Policy(Protocol):
@@ -121,9 +125,13 @@ class Planner:
             for item in self.log.items_of_turn(turn)
             if not item.pinned and item.id not in kept and draft.shown.level(item.id) > Level.HIDDEN
         )
+        visible_words = frozenset(
+            i.id for t in draft.shown.turns for i in self.log.items_of_turn(t)
+            if i.pinned and draft.shown.level(i.id) is Level.RAW
+        )  # fmt: skip
         return Snapshot(
             step=self.log.step, tokens=tokens, target_tokens=low, budget_tokens=budget.tokens, floor_tokens=floor,
-            foldable=foldable, protected=frozenset(kept), _log=self.log, _shown=draft.shown,
+            foldable=foldable, protected=frozenset(kept), words=visible_words, _log=self.log, _shown=draft.shown,
             _line_cost=draft.line_price,
         )  # fmt: skip
 
@@ -132,7 +140,7 @@ class Planner:
         code = why = ""
         if item is None:
             code, why = "unknown-item", "no such item"
-        elif item.pinned:
+        elif item.pinned and draft.shown.level(item.id) > Level.STUB:
             code, why = "pinned", f"{item.kind.value} is never evicted"
         elif item.id in kept:
             code, why = "protected", kept[item.id]
@@ -235,25 +243,39 @@ class Planner:
         return item.tokens if text is None else self.log.counter.counter.count(text)
 
     def _abstract_words(self, draft: Draft, budget: Budget, hard: dict[int, str]) -> None:
-        """S1.9: when user words alone pass their share of the room, the oldest plain turns are abstracted."""
+        """S1.9: when user words alone pass their share of the room, the oldest plain turns are abstracted.
+
+        First to their binding sentences and literals; where that is still too much, to their plain constraints.
+        """
         words = [
             i
             for t in draft.shown.turns
             for i in self.log.items_of_turn(t)
-            if i.kind in (Kind.USER, Kind.GOAL)
+            if i.kind in (Kind.USER, Kind.GOAL) and draft.shown.level(i.id) > Level.STUB
         ]
         spent = sum(self._now(draft, i) for i in words)
-        limit = int(max(0, budget.tokens - draft.fixed_tokens) * self.words_share)
-        for item in words[:-1]:
-            if spent <= limit:
-                return
-            if item.id in hard or item.id in draft.shown.levels or item.kind is Kind.GOAL:
-                continue
-            short = abstract_words(self.log.text_of(item), f"{self.stubs.ask(f'#{item.id}')}")
-            gain = item.tokens - self.log.counter.counter.count(short)
-            if gain > 16:
-                draft.set(item, Level.ABSTRACT, "user words passed their share of the room", text=short)
-                spent -= gain
+        limit = int(max(0, budget.tokens - draft.fixed_tokens - self._instructions(draft)) * self.words_share)
+        for shorten in (abstract_words, constraints_only):
+            for item in words[:-NEWEST_WORDS]:
+                if spent <= limit:
+                    return
+                if item.id not in hard and item.kind is not Kind.GOAL:
+                    spent -= self._shorten(draft, item, shorten(self.log.text_of(item), item.id))
+
+    def _instructions(self, draft: Draft) -> int:
+        return sum(
+            i.tokens for t in draft.shown.turns for i in self.log.items_of_turn(t) if i.kind is Kind.INSTRUCTION
+        )
+
+    def _shorten(self, draft: Draft, item: Item, short: str) -> int:
+        """Show user words by a shorter text, or by the fold note when nothing binding is left; returns the gain."""
+        before = self._now(draft, item)
+        after = self.log.counter.counter.count(short)
+        if before - after < SMALLEST_GAIN or draft.shown.texts.get(item.id) == short:
+            return 0
+        level = Level.ABSTRACT if short else Level.STUB
+        draft.set(item, level, WORDS_REASON, text=short or None, anchors=())
+        return before - after
 
     def _commit(
         self, draft: Draft, number: int, trigger: str, before: int, tokens: int, refused: Sequence[Refusal], missing: int

@@ -31,6 +31,8 @@ class Snapshot:
     """Items that are visible above hidden, not pinned and not protected, oldest first."""
     protected: frozenset[int]
     """Visible items that must stay raw now: last turn, open calls, fresh recalls, pins."""
+    words: frozenset[int]
+    """Pinned items that are visible at raw: instructions and user words."""
     _log: Log
     _shown: Shown
     _line_cost: Callable[[Item, Sequence[str]], int]

@@ -80,7 +80,7 @@ def folded(log: Log, shown: Shown, turn: int) -> bool:
     if shown.note is not None and shown.note.turn == turn:
         return False
     items = log.items_of_turn(turn)
-    return bool(items) and not any(i.pinned for i in items) and all(gone(shown, i) for i in items)
+    return bool(items) and all(gone(shown, i) for i in items)
 
 
 def gone(shown: Shown, item: Item) -> bool:

@@ -45,6 +45,7 @@ _PATTERN = re.compile(
     """,
     re.VERBOSE,
 )
+_QUOTED = re.compile(r"""(["'`])([^\s"'`][^\n"'`]{6,58}[^\s"'`])\1""")
 _FILE = re.compile(r"^[\w.-]+\.[A-Za-z][A-Za-z0-9]{0,7}$")
 _EXTENSIONS = frozenset(
     "py ts tsx js jsx mjs cjs go rs java kt c h cc cpp hpp cs rb php sh bash zsh ps1 md mdx rst txt json jsonl yaml yml "
@@ -82,6 +83,10 @@ def anchors(text: str) -> dict[str, AnchorKind]:
             found.setdefault(literal, AnchorKind.FLAG)
         elif group == "number":
             _number(literal, found)
+    for match in _QUOTED.finditer(text):
+        literal = match.group(2)
+        if literal not in found and " " in literal.strip() and any(c.isalpha() for c in literal):
+            found[literal] = AnchorKind.QUOTED
     return found
 
 

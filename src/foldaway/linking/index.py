@@ -34,6 +34,8 @@ class Anchor:
     """Actions of the agent that held it."""
     said: int = 0
     """User and instruction texts that held it."""
+    said_item: int = 0
+    """The newest of those; 0 when there is none."""
     last_seen_step: int = -1
     last_used_step: int = -1
     first_used_step: int = -1
@@ -117,6 +119,9 @@ class AnchorIndex:
         for literal, kind in found.items():
             anchor = self._touch(literal, kind, item, step, by_agent=False, position=0.0, company=len(found))
             anchor.said += 1
+            anchor.said_item = item
+            if not anchor.used and not anchor.seen:
+                _newest(self._seen, literal, anchor, ACTIVE_SEEN)
         self._remember(item, found)
 
     def known(self, literals: Iterable[str]) -> list[Anchor]:

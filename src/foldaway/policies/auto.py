@@ -27,7 +27,7 @@ class Auto:
     """Share of the room for raw turns at the tail, the protected ones included."""
     note_share: float = 0.45
     """Share of the room that the fold note gets even when a giant last turn fills the rest."""
-    story_share: float = 0.25
+    story_share: float = 0.2
     """Share of the note for the stub lines of the newest folded items, wanted anchors or not."""
     line_from: int = 4
     """Wanted anchors from which on an older item gets a line of its own."""
@@ -105,13 +105,13 @@ class Auto:
 
     def _wanted(self, snapshot: Snapshot, keep: set[int]) -> Iterator[tuple[Anchor, Item]]:
         """Anchors out of sight with the folded item they belong to, best need per token first."""
-        visible = set(snapshot.protected)
+        visible = {*snapshot.protected, *snapshot.words}
         for turn in keep:
             visible.update(i.id for i in snapshot.turn_items(turn))
         ranked: list[tuple[float, str, Anchor, Item]] = []
         index, step = snapshot.anchors, snapshot.step
         for anchor in index.active():
-            if anchor.said or any(i in visible for i in anchor.items):
+            if anchor.said_item in visible or any(i in visible for i in anchor.items):
                 continue
             home = self._home(snapshot, anchor)
             if home is None:
@@ -126,6 +126,6 @@ class Auto:
     def _home(self, snapshot: Snapshot, anchor: Anchor) -> Item | None:
         for number in (*reversed(anchor.items), anchor.first_item):
             item = snapshot.item(number)
-            if item.kind not in NO_HOME and not item.pinned:
+            if item.kind not in NO_HOME:
                 return item
         return None

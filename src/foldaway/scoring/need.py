@@ -17,31 +17,31 @@ from foldaway.model.items import Kind
 NEVER = 500
 """Age in steps that stands for "never"; older counts the same."""
 
-_BIAS = 0.055
+_BIAS = 0.131
 _KINDS = {
-    AnchorKind.URL: -0.26, AnchorKind.PATH: 0.0, AnchorKind.FILE: 0.59, AnchorKind.ID: -0.36, AnchorKind.NAME: 0.40,
-    AnchorKind.NUMBER: -0.70, AnchorKind.FLAG: 0.38, AnchorKind.QUOTED: -0.5,
+    AnchorKind.URL: -0.19, AnchorKind.PATH: 0.04, AnchorKind.FILE: 0.64, AnchorKind.ID: -0.22, AnchorKind.NAME: 0.48,
+    AnchorKind.NUMBER: -0.64, AnchorKind.FLAG: 0.15, AnchorKind.QUOTED: -0.13,
 }  # fmt: skip
 _HOMES = {
-    Kind.READ: 0.30, Kind.LISTING: -0.09, Kind.SEARCH: -0.10, Kind.COMMAND: -0.04, Kind.EDIT: 0.10, Kind.ERROR: 0.15,
-    Kind.RESULT: -0.28, Kind.THOUGHT: 0.08,
+    Kind.READ: 0.28, Kind.LISTING: -0.14, Kind.SEARCH: -0.09, Kind.COMMAND: -0.01, Kind.EDIT: 0.11, Kind.ERROR: 0.13,
+    Kind.RESULT: -0.22, Kind.THOUGHT: 0.11,
 }  # fmt: skip
 
 
 def need(anchor: Anchor, home: Kind, index: AnchorIndex, step: int) -> float:
     """0..1: the chance that `anchor`, last held by an item of kind `home`, is used soon after `step`. O(1)."""
     seen, used = _age(step, anchor.last_seen_step), _age(step, anchor.last_used_step)
-    z = _BIAS + _KINDS[anchor.kind] + _HOMES.get(home, -0.08)
-    z += -0.468 * min(seen, used) - 0.053 * seen - 0.089 * used
+    z = _BIAS + _KINDS[anchor.kind] + _HOMES.get(home, -0.04)
+    z -= 0.437 * min(seen, used) + 0.054 * seen + 0.101 * used
     if anchor.used:
         uses = math.log1p(anchor.used)
-        z += 0.942 + uses * (1.191 - 0.172 * used) + (0.251 if anchor.used >= 2 else 0.0)
-    z += -0.080 * math.log1p(anchor.seen) - 0.135 * math.log(anchor.company) - 0.344 * anchor.position
+        z += 0.891 + uses * (1.136 - 0.149 * used) + (0.328 if anchor.used >= 2 else 0.0)
+    z -= 0.104 * math.log1p(anchor.seen) + 0.136 * math.log(anchor.company) + 0.476 * anchor.position
+    z -= 0.102 if anchor.by_agent else 0.0
     newest = anchor.items[-1] if anchor.items else anchor.first_item
-    z -= 0.417 * _age(step, max(index.item_used_step(newest), index.item_used_step(anchor.first_item)))
+    z -= 0.420 * _age(step, max(index.item_used_step(newest), index.item_used_step(anchor.first_item)))
     folder = index.folder_used_step(anchor.literal)
-    z += -0.152 * _age(step, folder) - (0.332 if folder >= 0 else 0.0)
-    z -= 0.228 * math.log(len(anchor.literal))
+    z -= 0.135 * _age(step, folder) + (0.252 if folder >= 0 else 0.0) + 0.273 * math.log(len(anchor.literal))
     return round(1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, z)))), 6)
 
 

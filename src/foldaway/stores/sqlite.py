@@ -27,6 +27,7 @@ BUSY_SECONDS = 30.0
 APPLICATION_ID = 0x466F6C64
 _MEMORY = ":memory:"
 _T = TypeVar("_T")
+_MAKING = threading.Lock()
 
 _CHECKPOINT_PAGES = 250
 _LOG_BYTES = 1 << 20
@@ -154,8 +155,10 @@ class SqliteStore(SqlStore):
         ((self._secret,),) = patiently(lambda: connection.execute("SELECT value FROM secret").fetchall())
 
     def _check_kind(self, connection: sqlite3.Connection) -> None:
-        (application,) = connection.execute("PRAGMA application_id").fetchone()
-        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        # One snapshot: between two of them another opener may have made the tables.
+        with _begun(connection, "BEGIN"):
+            (application,) = connection.execute("PRAGMA application_id").fetchone()
+            (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if application != APPLICATION_ID and (tables or application):
             raise StoreError(f"store {self._path} is an SQLite database of another program; choose another path")
         self._check_version(connection)
@@ -313,8 +316,10 @@ def _usable(path: str | os.PathLike[str]) -> str:
             raise StoreError(f"store {file} is a directory; give the path of a file in it")
         if not file.parent.is_dir():
             raise StoreError(f"store {file}: its directory does not exist; make {file.parent} or choose another path")
-        # SQLite gives its log the same permissions as this file.
-        os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        # Closing any descriptor of a file drops all POSIX locks its process has on it, SQLite's included: while a
+        # file is made, no other thread may get as far as opening it. SQLite gives its log this file's permissions.
+        with _MAKING:
+            os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except FileExistsError:
         if not os.access(file, os.R_OK | os.W_OK):
             raise StoreError(f"store {file} cannot be read and written; check its permissions") from None

@@ -1,0 +1,8 @@
+"""`python -m foldaway.cli`, the same as `foldaway`."""
+
+import sys
+
+from foldaway.cli.main import main
+
+if __name__ == "__main__":
+    sys.exit(main())
