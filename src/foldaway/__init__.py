@@ -1,7 +1,8 @@
 """Foldaway: structured eviction for the context windows of long-running LLM agents.
 
 Everything an agent sees is kept word for word; before each model call Foldaway decides, item by item and by what
-depends on what, how much the model gets to see. What is folded away leaves a readable stub and comes back byte for byte.
+depends on what, how much the model gets to see. What is folded away leaves a readable stub and comes back byte for
+byte.
 """
 
 from foldaway.engine.recall import Recalled

@@ -153,7 +153,7 @@ class Session:
         self._open_store(store, user, name, clock)
         self._engine = self._new_engine()
         self._client: list[Message] = []
-        self._injected: list[tuple[int, list[Message]]] = []
+        self._origins: list[str] = []
         self._last_view: list[Message] = []
         self._load()
 
@@ -171,6 +171,7 @@ class Session:
         self._write(fresh, origins)
         self._engine.append(fresh, origins)
         self._client.extend(fresh)
+        self._origins.extend(origins or [""] * len(fresh))
         self._serve_needs()
 
     def sync(self, messages: Sequence[Message], origins: Sequence[str] = ()) -> int:
@@ -388,6 +389,8 @@ class Session:
     def items_of(self, position: int) -> tuple[int, ...]:
         """Ids of the items made from the client's message at this position (0 is the first)."""
         log = self._engine.log
+        for at, count in self._engine.injections:
+            position += count if at <= position else 0
         found: list[int] = []
         for turn in log.turns_from_source(position):
             sources = log.turns[turn].sources
@@ -547,22 +550,8 @@ class Session:
         wanted = [w for w in DIRECTIVE.findall(text)]
         if not wanted:
             return
-        found = self.recall(wanted)
-        messages = (
-            self._wire.exchange(f"recall_{log.next_id}", "recall", {"ids": ", ".join(wanted)}, as_data(found, self._recall_chars()))
-            if self._tools or self._stubs.recall is RecallBy.TOOL
-            else [self._wire.user_message(as_data(found, self._recall_chars()))]
-        )
-        self._inject(messages)
-
-    def _inject(self, messages: list[Message]) -> None:
-        """Messages of our own join the log; the client does not have them."""
-        self._injected.append((len(self._client), messages))
-        origins = ["environment"] * len(messages)
-        self._engine._record(  # noqa: SLF001
-            {"type": "inject", "at": len(self._engine.log.raws), "messages": messages, "origins": origins}
-        )
-        self._engine.append(_copy_messages(messages), origins)
+        found = self._engine.inject(wanted)
+        self._engine.fault(found.items)
 
     def _serve_needs(self) -> None:
         for item, targets in list(self._pending_needs.items()):
@@ -634,14 +623,14 @@ class Session:
 
     def _rebuild(self, messages: list[Message], origins: list[str], entries: list[dict[str, Any]]) -> None:
         engine = self._engine = self._new_engine()
-        done = injected = 0
+        self._resolve_budget()
+        done = added = 0
         for entry in entries:
             if entry["type"] == "inject":
-                upto = entry["at"] - injected
+                upto = entry["raws"] - added
                 engine.append(messages[done:upto], origins[done:upto])
-                engine.append(entry["messages"], entry["origins"])
-                done, injected = upto, injected + len(entry["messages"])
-                self._injected.append((upto, entry["messages"]))
+                engine._inject(entry["references"])  # noqa: SLF001
+                done, added = upto, len(engine.log.raws) - upto
         if done < len(messages):
             engine.append(messages[done:], origins[done:])
         for entry in entries:
@@ -654,7 +643,7 @@ class Session:
                         )  # fmt: skip
                     )
         engine.restore(entries)
-        self._client = list(messages)
+        self._client, self._origins = list(messages), list(origins)
         if engine.shown.note is not None or entries:
             self._last_view = [_copy(m) for m in engine.view_cache.messages]
 
@@ -664,9 +653,8 @@ class Session:
             self._branch_id = self._store.fork(self._session_id, self._branch_id, at)
         kept_raws = self._client[:at]
         entries = [e for e in self._engine.entries if _made_before(e, at)]
-        origins = self._engine.log.origins[:at]
-        self._injected = []
-        self._rebuild(kept_raws, [o if i < len(origins) else "" for i, o in enumerate(origins)] , entries)
+        origins = self._origins[:at]
+        self._rebuild(kept_raws, origins, entries)
         self._engine.unsaved = len(entries)
 
     def _agreement(self, known: Sequence[Message], messages: Sequence[Message]) -> int:

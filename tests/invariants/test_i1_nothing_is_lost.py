@@ -16,12 +16,12 @@ from foldaway.settings.parts import policy_names
 from foldaway.testing.histories import FORMATS, prose, working_session
 from foldaway.testing.walks import MOVES, Move, Walk
 
-MOVE_LISTS = st.lists(st.tuples(st.sampled_from(MOVES), st.integers(0, 59)), min_size=1, max_size=10)
+MOVE_LISTS = st.lists(st.tuples(st.sampled_from(MOVES), st.integers(0, 59)), min_size=1, max_size=8)
 BUDGETS = st.sampled_from((900, 1500, 3000))
 
 
 @pytest.mark.parametrize("policy", policy_names())
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(moves=MOVE_LISTS, format=st.sampled_from(FORMATS), budget=BUDGETS)
 def test_every_item_comes_back_word_for_word_after_any_walk(
     policy: str, moves: list[Move], format: str, budget: int

@@ -14,12 +14,12 @@ from foldaway.settings.parts import policy_names
 from foldaway.testing.histories import FORMATS
 from foldaway.testing.walks import MOVES, Move, Walk, dumped
 
-MOVE_LISTS = st.lists(st.tuples(st.sampled_from(MOVES), st.integers(0, 59)), min_size=1, max_size=10)
+MOVE_LISTS = st.lists(st.tuples(st.sampled_from(MOVES), st.integers(0, 59)), min_size=1, max_size=8)
 BUDGETS = st.sampled_from((900, 1500, 3000))
 
 
 @pytest.mark.parametrize("policy", policy_names())
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(moves=MOVE_LISTS, format=st.sampled_from(FORMATS), budget=BUDGETS)
 def test_another_process_on_the_same_store_sends_the_same_bytes(
     policy: str, moves: list[Move], format: str, budget: int

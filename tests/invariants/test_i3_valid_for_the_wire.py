@@ -15,12 +15,12 @@ from foldaway.testing.histories import FORMATS
 from foldaway.testing.walks import MOVES, Move, Walk
 from foldaway.wire import problems
 
-MOVE_LISTS = st.lists(st.tuples(st.sampled_from(MOVES), st.integers(0, 59)), min_size=1, max_size=10)
+MOVE_LISTS = st.lists(st.tuples(st.sampled_from(MOVES), st.integers(0, 59)), min_size=1, max_size=8)
 BUDGETS = st.sampled_from((900, 1500, 3000))
 
 
 @pytest.mark.parametrize("policy", policy_names())
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(moves=MOVE_LISTS, format=st.sampled_from(FORMATS), budget=BUDGETS)
 def test_every_view_of_any_walk_is_legal(policy: str, moves: list[Move], format: str, budget: int) -> None:
     walk = Walk(format=format, policy=policy, budget=budget, warm_steps=8)
@@ -30,7 +30,7 @@ def test_every_view_of_any_walk_is_legal(policy: str, moves: list[Move], format:
 
 
 @pytest.mark.parametrize("policy", policy_names())
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(moves=MOVE_LISTS, format=st.sampled_from(FORMATS), budget=BUDGETS)
 def test_arguments_are_the_agents_own_or_say_that_they_were_replaced(
     policy: str, moves: list[Move], format: str, budget: int

@@ -12,12 +12,12 @@ from foldaway.testing.histories import FORMATS, prose
 from foldaway.testing.walks import MOVES, Move, Walk
 from foldaway.tokens import RequestCounter, get_counter
 
-MOVE_LISTS = st.lists(st.tuples(st.sampled_from(MOVES), st.integers(0, 59)), min_size=1, max_size=10)
+MOVE_LISTS = st.lists(st.tuples(st.sampled_from(MOVES), st.integers(0, 59)), min_size=1, max_size=8)
 BUDGETS = st.sampled_from((900, 1500, 3000))
 
 
 @pytest.mark.parametrize("policy", policy_names())
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(moves=MOVE_LISTS, format=st.sampled_from(FORMATS), budget=BUDGETS)
 def test_a_view_fits_by_a_count_of_its_own_or_says_what_is_missing(
     policy: str, moves: list[Move], format: str, budget: int
@@ -33,7 +33,7 @@ def test_a_view_fits_by_a_count_of_its_own_or_says_what_is_missing(
 
 
 @pytest.mark.parametrize("policy", policy_names())
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(moves=MOVE_LISTS, format=st.sampled_from(FORMATS), budget=BUDGETS)
 def test_tokens_are_missing_only_when_nothing_is_left_to_fold(
     policy: str, moves: list[Move], format: str, budget: int

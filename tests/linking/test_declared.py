@@ -112,6 +112,16 @@ def test_damaged_results_and_arguments_are_passed_over() -> None:
     assert links(log, Declaration(tool="cancel", reads=("order",), produces=("order_id",))) == set()
 
 
+def test_a_hint_does_not_weaken_an_observed_link() -> None:
+    look = Declaration(tool="look", reads=("order",))
+    log = log_of(
+        calls(("look", {"order": "ORD-77123"}, "ORD-77123 is open, ticket TCK-99871")),
+        calls(("look", {"order": "ORD-77123", "ticket": "TCK-99871"}, "closed")),
+    )
+    assert links(log, look) == set()
+    assert [(k.target, k.weight, k.provenance) for k in log.graph.needs(2)] == [(1, 1.0, Provenance.OBSERVED)]
+
+
 def test_declaring_the_same_again_looks_at_nothing_again() -> None:
     declared = Declared()
     assert declared.declare(FIND)

@@ -2,7 +2,7 @@
 
 import sys
 
-from foldaway.cli.main import main
+from foldaway.cli.entry import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,4 +1,4 @@
-"""The commands and their options. Everything else is imported when a command runs: `--help` starts at once."""
+"""The commands and their options. What they do is imported when one runs, so that `--help` starts at once."""
 
 from __future__ import annotations
 
@@ -7,35 +7,30 @@ from typing import Annotated
 
 import typer
 
-from foldaway.cli import report
-
-EPILOG = "Exit codes: 0 done; 1 something failed on the way; 2 bad usage or unusable input. Data on stdout, talk on stderr."
-SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
+EPILOG = (
+    "Exit codes: 0 done; 1 something failed on the way; 2 bad usage or unusable input. Data on stdout, talk on stderr."
+)
 
 app = typer.Typer(
     name="foldaway",
     help="Manage the context window of long-running agents: fold away by structure, recall byte for byte.",
     epilog=EPILOG,
-    context_settings=SETTINGS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     rich_markup_mode=None,
     add_completion=False,
 )
 
 Json = Annotated[bool, typer.Option("--json", help="JSON on stdout instead of text.")]
-Model = Annotated[str, typer.Option(help="Model to count tokens for; its known window is a ceiling.")]
+Model = Annotated[str, typer.Option(help="Model to count tokens for; its window, where known, is a ceiling.")]
 Policy = Annotated[str, typer.Option(help="Policy by name; `foldaway policies` lists them.")]
 Budget = Annotated[int, typer.Option(min=1, help="Most tokens of a request, system prompt and tools included.")]
-Call = Annotated[int | None, typer.Option(help="Call to stop at, from 0; without it, the end of the session.")]
-SessionName = Annotated[str, typer.Option("--session", help="Which session of the file or store.")]
-Store = Annotated[str, typer.Option(help="A store to look in instead of a file: sqlite:///PATH.")]
+Call = Annotated[int | None, typer.Option(help="Stop before this call, from 0; without it, at the end of the session.")]
+SessionName = Annotated[str, typer.Option("--session", help="Which session of a file (or store) with several.")]
+StoreUrl = Annotated[str, typer.Option("--store", help="Look into a store instead of a file: sqlite:///PATH.")]
 User = Annotated[str, typer.Option(help="Whose session in the store.")]
 Joined = Annotated[bool, typer.Option("--joined", help="All sessions of a file as one, one after the other.")]
 LowShare = Annotated[float, typer.Option(help="A commit frees down to this share of the room above what is pinned.")]
 HighShare = Annotated[float, typer.Option(help="A commit starts at this share of that room.")]
-
-
-def command(name: str) -> typer.models.CommandFunctionType:  # type: ignore[type-var]
-    raise NotImplementedError
 
 
 @app.callback(invoke_without_command=True)
@@ -44,7 +39,183 @@ def _start(
     version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
 ) -> None:
     if version:
-        report.version()
+        import foldaway
+
+        typer.echo(f"foldaway {foldaway.__version__}")
         raise typer.Exit
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
+
+
+@app.command(epilog=EPILOG)
+def fit(
+    file: Annotated[str, typer.Argument(help="A request, a list of messages or a recorded session; - reads stdin.")],
+    budget: Annotated[
+        int | None, typer.Option(min=1, help="Most tokens to send, system prompt and tools included.")
+    ] = None,
+    window: Annotated[int | None, typer.Option(min=1, help="The model's window, where --model does not tell.")] = None,
+    max_output_tokens: Annotated[
+        int | None, typer.Option(min=0, help="Room kept in the window for the answer.")
+    ] = None,
+    format: Annotated[str, typer.Option(help="auto, openai_chat, openai_responses or anthropic_messages.")] = "auto",
+    policy: Policy = "auto",
+    model: Model = "",
+    system_file: Annotated[Path | None, typer.Option(help="A text file with the system prompt.")] = None,
+    recall: Annotated[
+        str, typer.Option(help="How stubs say to get things back: directive, tool or none.")
+    ] = "directive",
+    low_share: LowShare = 0.5,
+    high_share: HighShare = 1.0,
+    session: SessionName = "",
+    json: Json = False,
+) -> None:
+    """One history in, the managed request out, in the shape it came in; what was done goes to stderr.
+
+    At least one of --budget, --window and a --model with a known window is needed. With --json: an object with the
+    request, its tokens, the budget, missing_tokens (over the budget because pinned content takes more), warnings and
+    the folded items. A list with --system-file comes out as a request with "system" or "instructions".
+    """
+    from foldaway.cli import report
+
+    report.fit(
+        file, system_file, format=format, session=session, as_json=json, budget=budget, window=window,
+        max_output_tokens=max_output_tokens, policy=policy, model=model, recall=recall, low_share=low_share,
+        high_share=high_share,
+    )  # fmt: skip
+
+
+@app.command(epilog=EPILOG)
+def replay(
+    paths: Annotated[
+        list[str] | None, typer.Argument(help="Recorded sessions: files, or folders with all below.")
+    ] = None,
+    budget: Annotated[str, typer.Option(help="Tokens, several separated by commas: 16000,32k.")] = "16000",
+    policy: Annotated[
+        str, typer.Option(help="Policies separated by commas; full sends everything; or all.")
+    ] = "auto,window,full",
+    views: Annotated[
+        Path | None, typer.Option(help="Write what each call would have sent, one JSON line a call.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes. With more than one per core, times grow.")] = 1,
+    low_share: LowShare = 0.5,
+    high_share: HighShare = 1.0,
+    read_price: Annotated[float, typer.Option(min=0, help="Cached prompt token, as a share of the base price.")] = 0.1,
+    write_price: Annotated[float, typer.Option(min=0, help="Prompt token that is not cached, likewise.")] = 1.25,
+    model: Model = "",
+    bundled: Annotated[bool, typer.Option("--bundled", help="The recorded sessions that come with foldaway.")] = False,
+    joined: Joined = False,
+    session: SessionName = "",
+    json: Json = False,
+) -> None:
+    """Walk recorded sessions call by call under budgets and policies, and report what that saved and put at risk.
+
+    --views FILE needs exactly one run: one session, one policy, one budget. Each line holds the number of the call,
+    how many recorded messages it had seen, and the messages of its view in the session's wire format; a system
+    prompt kept beside the messages stands under "system". With --json: {"results": [...], "pooled": [...]}.
+    """
+    from foldaway.cli import report
+
+    code = report.replay(
+        paths or [], budget, policy, views=views, jobs=jobs, shares=(low_share, high_share),
+        prices=(read_price, write_price), model=model, bundled=bundled, joined=joined, session=session, as_json=json,
+    )  # fmt: skip
+    raise typer.Exit(code)
+
+
+@app.command(epilog=EPILOG)
+def show(
+    file: Annotated[str, typer.Argument(help="A recorded session; none with --store.")] = "",
+    call: Call = None,
+    budget: Budget = 16_000,
+    policy: Policy = "auto",
+    model: Model = "",
+    level: Annotated[str, typer.Option(help="Only items shown at: raw, masked, abstract, stub or hidden.")] = "",
+    session: SessionName = "",
+    joined: Joined = False,
+    store: StoreUrl = "",
+    user: User = "default",
+    json: Json = False,
+) -> None:
+    """The window of a session at any call: every item with level, tokens, reason and stub, then the fold note.
+
+    A file is replayed under the budget and policy; of a store (--store with --session) the last decisions are shown.
+    """
+    from foldaway.cli import report
+
+    where = report.Where(file, call, budget, policy, model, session, joined, store, user)
+    report.show(where, level, as_json=json)
+
+
+@app.command(epilog=EPILOG)
+def recall(
+    what: Annotated[list[str], typer.Argument(metavar="[FILE] REF...", help="#12, 12-15, 12:40-80 (lines) or words.")],
+    find: Annotated[str | None, typer.Option(help="Only the lines about these words.")] = None,
+    call: Call = None,
+    budget: Budget = 16_000,
+    policy: Policy = "auto",
+    model: Model = "",
+    session: SessionName = "",
+    joined: Joined = False,
+    store: StoreUrl = "",
+    user: User = "default",
+    json: Json = False,
+) -> None:
+    """Bring things back, byte for byte, on stdout: no line break is added. FILE is left out with --store.
+
+    Of a call and its result the result comes back. A look from here does not count as a fault of the session.
+    """
+    from foldaway.cli import report
+
+    file, references = ("", what) if store else (what[0], what[1:])
+    where = report.Where(file, call, budget, policy, model, session, joined, store, user)
+    raise typer.Exit(report.recall(where, references, find, as_json=json))
+
+
+@app.command(epilog=EPILOG)
+def explain(
+    what: Annotated[list[str], typer.Argument(metavar="[FILE] ITEM...", help="Item ids, such as 12 or #12.")],
+    call: Call = None,
+    budget: Budget = 16_000,
+    policy: Policy = "auto",
+    model: Model = "",
+    session: SessionName = "",
+    joined: Joined = False,
+    store: StoreUrl = "",
+    user: User = "default",
+    json: Json = False,
+) -> None:
+    """Why an item is shown as it is: level, reason, commit, what depends on it and what it needs."""
+    from foldaway.cli import report
+
+    file, items = ("", what) if store else (what[0], what[1:])
+    where = report.Where(file, call, budget, policy, model, session, joined, store, user)
+    report.explain(where, items, as_json=json)
+
+
+@app.command(epilog=EPILOG)
+def demo(json: Json = False) -> None:
+    """Replay the bundled sessions under a budget, and fold and recall one thing before your eyes."""
+    from foldaway.cli import report
+
+    raise typer.Exit(report.demo(as_json=json))
+
+
+@app.command(epilog=EPILOG)
+def bench(
+    calls: Annotated[int, typer.Option(min=10, help="Calls of the made-up session; each adds two messages.")] = 500,
+    budget: Budget = 16_000,
+    policy: Policy = "auto",
+    json: Json = False,
+) -> None:
+    """Time and memory of a call against the length of the history."""
+    from foldaway.cli import report
+
+    report.bench(calls, policy, budget, as_json=json)
+
+
+@app.command(epilog=EPILOG)
+def policies(json: Json = False) -> None:
+    """The policies that can be named, with what each does in one line."""
+    from foldaway.cli import report
+
+    report.policies(as_json=json)

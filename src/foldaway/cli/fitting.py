@@ -56,7 +56,7 @@ class Fitted:
     """One entry for each item that is shown below raw."""
 
 
-def read_request(path: str, *, format: str, system: str | None, session: str = "") -> Request:  # noqa: A002
+def read_request(path: str, *, format: str, system: str | None, session: str = "") -> Request:
     """The request in a file or on stdin (`-`): a plain wire format, or any recorded session.
 
     Raises:
@@ -68,7 +68,7 @@ def read_request(path: str, *, format: str, system: str | None, session: str = "
     with real_file(path) as file:
         value = _document(file) if recognise(file) == "plain" else None
         if value is None:
-            request = _from_recorded(one_session(str(file), session=session), format)
+            request = _from_recorded(one_session(str(file), session=session, shown_as=path), format)
         else:
             request = _from_document(value, format)
     return request if system is None else _with_system(request, system)
@@ -125,7 +125,7 @@ def _key(body: Mapping[str, Any]) -> str:
     return next((key for key in ("messages", "input") if key in body), "")
 
 
-def _from_document(value: Any, format: str) -> Request:  # noqa: A002
+def _from_document(value: Any, format: str) -> Request:
     if isinstance(value, list):
         return Request(body=None, key="", format=_told(value, {}, format), messages=value)
     key = _key(value)
@@ -140,13 +140,15 @@ def _from_document(value: Any, format: str) -> Request:  # noqa: A002
     return Request(body=value, key=key, format=told, messages=listed, system=system, tools=tools)
 
 
-def _told(messages: Sequence[Any], body: Mapping[str, Any], format: str) -> str:  # noqa: A002
+def _told(messages: Sequence[Any], body: Mapping[str, Any], format: str) -> str:
     return detect_format(messages, body) if format == "auto" else format
 
 
-def _from_recorded(recorded: Recorded, format: str) -> Request:  # noqa: A002
+def _from_recorded(recorded: Recorded, format: str) -> Request:
     if format not in ("auto", recorded.format):
-        raise SettingsError(f"a {recorded.source_format} session reads as {recorded.format}, not {format}; leave --format out")
+        raise SettingsError(
+            f"a {recorded.source_format} session reads as {recorded.format}, not {format}; leave --format out"
+        )
     messages = list(recorded.messages)
     if recorded.source_format == "plain":
         body: dict[str, Any] | None = None

@@ -10,9 +10,11 @@ from tempfile import TemporaryDirectory
 
 import foldaway
 from foldaway.cli.output import say, warn
-from foldaway.errors import ReadError, SettingsError
+from foldaway.errors import ReadError, SettingsError, WireError
+from foldaway.lab.timeline import steps_of
 from foldaway.model.recorded import Recorded
 from foldaway.readers import read_sessions
+from foldaway.wire import get_wire
 
 BUNDLED = Path(foldaway.__file__).parent / "data" / "sessions"
 NAMED = 5
@@ -32,20 +34,19 @@ def real_file(path: str) -> Iterator[Path]:
         copy.write_bytes(sys.stdin.buffer.read())
         try:
             yield copy
-        except ReadError as error:
-            raise ReadError(str(error).replace(str(copy), "stdin")) from error
+        except (ReadError, SettingsError) as error:
+            raise type(error)(str(error).replace(str(copy), "stdin")) from error
 
 
-def one_session(path: str, *, session: str = "", joined: bool = False) -> Recorded:
-    """The session of a file; of several, the one named.
+def one_session(path: str, *, session: str = "", joined: bool = False, shown_as: str = "") -> Recorded:
+    """The session of a file; of several, the one named. `shown_as` is the path in what is said about it.
 
     Raises SettingsError where a file holds several and none, or none of them, was named.
     """
     if Path(path).is_dir():
         raise SettingsError(f"{path} is a folder; name one file of it")
     with real_file(path) as file:
-        found = list(read_sessions(file, joined=joined))
-    return _pick(path, _reported(found), session)
+        return _pick(str(file), _reported(list(read_sessions(file, joined=joined)), shown_as or path), session)
 
 
 def many_sessions(paths: Sequence[str], *, bundled: bool, joined: bool, session: str = "") -> list[Recorded]:
@@ -58,10 +59,10 @@ def many_sessions(paths: Sequence[str], *, bundled: bool, joined: bool, session:
     found: list[Recorded] = []
     for path in [*paths, *([str(BUNDLED)] if bundled else [])]:
         if Path(path).is_dir():
-            found += _reported(_in_folder(Path(path), joined))
+            found += _reported(_in_folder(Path(path), joined), "")
         else:
             with real_file(path) as file:
-                found += _reported(list(read_sessions(file, joined=joined)))
+                found += _reported(_sound(file, joined), path)
     where = ", ".join(paths[:NAMED]) or "the bundled sessions"
     found = [_pick(where, found, session)] if session else found
     kept = [recorded for recorded in found if _has_calls(recorded)]
@@ -77,7 +78,7 @@ def _in_folder(folder: Path, joined: bool) -> list[Recorded]:
     skipped: list[Path] = []
     for file in sorted(p for p in folder.rglob("*") if p.is_file()):
         try:
-            found += read_sessions(file, joined=joined)
+            found += _sound(file, joined)
         except ReadError:
             skipped.append(file)
     if not found:
@@ -87,14 +88,27 @@ def _in_folder(folder: Path, joined: bool) -> list[Recorded]:
         )
     if skipped:
         names = ", ".join(file.name for file in skipped[:NAMED]) + (", ..." if len(skipped) > NAMED else "")
-        say(f"{folder}: {len(skipped)} files are no recorded sessions: {names}")
+        say(f"{folder}: {len(skipped)} files hold no usable session: {names}")
     return found
 
 
-def _reported(found: list[Recorded]) -> list[Recorded]:
+def _sound(file: Path, joined: bool) -> list[Recorded]:
+    """The sessions of a file. Raises ReadError also where the wire refuses one: before hours of replay, not after."""
+    found = list(read_sessions(file, joined=joined))
+    for recorded in found:
+        try:
+            get_wire(recorded.format).parse(recorded.messages, origins=recorded.origins)
+        except WireError as error:
+            raise ReadError(f"session {recorded.name}: {error}", file=str(file)) from error
+    return found
+
+
+def _reported(found: list[Recorded], path: str) -> list[Recorded]:
     for recorded in found:
         for problem in recorded.problems[:NAMED]:
-            warn(f"{problem.file}:{problem.line}: {problem.what}; skipped")
+            file = "stdin" if path == "-" else problem.file
+            where = f"{file}:{problem.line}" if problem.line else file
+            warn(f"{where}: {problem.what}; skipped")
         if len(recorded.problems) > NAMED:
             warn(f"{recorded.name}: {len(recorded.problems) - NAMED} more problems like these")
     return found
@@ -112,6 +126,4 @@ def _pick(where: str, found: Sequence[Recorded], session: str) -> Recorded:
 
 
 def _has_calls(recorded: Recorded) -> bool:
-    from foldaway.lab.timeline import steps_of  # noqa: PLC0415
-
     return bool(steps_of(recorded))

@@ -1,4 +1,4 @@
-"""`foldaway show`, `recall`, `explain`: a session, recorded or stored, as it stood at some call. Looking changes nothing."""
+"""`foldaway show`, `recall`, `explain`: a session, recorded or stored, at one of its calls. Looking changes nothing."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ def at_call(recorded: Recorded, call: int | None, **settings: Any) -> Scene:
     call = last if call is None else call
     if not 0 <= call <= last:
         raise SettingsError(f"no call {call} in {recorded.name}; it has calls 0 to {last - 1}, and {last} is its end")
-    session = Session(format=recorded.format, system=recorded.system, tools=recorded.tools, **settings)
+    name = recorded.name or "default"
+    session = Session(name=name, format=recorded.format, system=recorded.system, tools=recorded.tools, **settings)
     done = tokens = budget = 0
     for number, start in enumerate(starts[: call + 1]):
         session.append(recorded.messages[done:start], recorded.origins[done:start])
@@ -61,7 +62,7 @@ def at_call(recorded: Recorded, call: int | None, **settings: Any) -> Scene:
 
 
 @contextmanager
-def stored(url: str, *, user: str, name: str, format: str = "auto") -> Iterator[Scene]:  # noqa: A002
+def stored(url: str, *, user: str, name: str, format: str = "auto") -> Iterator[Scene]:
     """A session in a store, as its last decisions left it. Raises StoreError where there is none of this name."""
     path = url.removeprefix("sqlite:///")
     if not url.startswith("sqlite:///"):

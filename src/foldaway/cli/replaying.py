@@ -27,7 +27,7 @@ COLUMNS = (
 )
 LEGEND = (
     "peak, mean: prompt tokens. seen%: steps of which every need stood in the view (strict%: by rare literals only);\n"
-    "reach%: in the view, or a stub led to it. bill%: of full history's, with the extra calls for what was not in view.\n"
+    "reach%: in the view, or a stub led to it. bill%: of full history's, extra calls for missing needs included.\n"
     "A need is a value that the recorded next step used again: a proxy, with the recording as witness, not a new run."
 )
 NAME_WIDTH = 30
@@ -41,6 +41,10 @@ class Maker:
     low_share: float = 0.5
     high_share: float = 1.0
     prices: Prices = field(default_factory=Prices)
+
+    def check(self) -> None:
+        """Raises SettingsError where these settings cannot go together."""
+        Session(budget=1, model=self.model, low_share=self.low_share, high_share=self.high_share)
 
     def __call__(self, recorded: Recorded, policy: str, budget: int) -> ReplaySession:
         return Session(
@@ -63,7 +67,7 @@ def parse_budgets(text: str) -> list[int]:
         digits = part.strip().lower()
         thousands = digits.endswith("k")
         digits = digits.removesuffix("k").replace("_", "")
-        if not (digits.isascii() and digits.isdigit() and 0 < int(digits[:12]) and len(digits) < 12):
+        if not (digits.isascii() and digits.isdigit() and len(digits) < 12 and int(digits) > 0):
             raise SettingsError(f"budget {part.strip()!r}: expected tokens above 0, such as 16000 or 16k")
         budgets.append(int(digits) * (1000 if thousands else 1))
     return list(dict.fromkeys(budgets))
@@ -111,9 +115,7 @@ def replay_runs(
     return _one_by_one(runs, maker, views, progress)
 
 
-def _one_by_one(
-    runs: Sequence[Run], maker: Maker, views: Path | None, progress: Progress | None
-) -> list[ReplayResult]:
+def _one_by_one(runs: Sequence[Run], maker: Maker, views: Path | None, progress: Progress | None) -> list[ReplayResult]:
     """In this process, measured in the tokens of the maker's model."""
     results: list[ReplayResult] = []
     ruler: Ruler | None = None
@@ -121,7 +123,7 @@ def _one_by_one(
         stream: IO[str] | None = None if views is None else stack.enter_context(views.open("w", encoding="utf-8"))
         for number, run in enumerate(runs, 1):
             if ruler is None or ruler.recorded is not run.recorded:
-                format = run.recorded.format  # noqa: A001
+                format = run.recorded.format
                 counter = RequestCounter(get_counter(maker.model, format), format)
                 ruler = Ruler(run.recorded, label(run.recorded), counter)
             results.append(replay(run.recorded, run.policy, run.budget, ruler=ruler, make=maker, views=stream))

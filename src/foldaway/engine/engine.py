@@ -11,14 +11,15 @@ from typing import Any
 
 from foldaway.engine import ledger
 from foldaway.engine.constraints import HARD, SOFT, Scene, protected
-from foldaway.engine.log import Log
+from foldaway.engine.log import OWN, Log
 from foldaway.engine.planner import Planned, Planner
+from foldaway.engine.recall import Recalled, as_data, recall
 from foldaway.engine.snapshot import Snapshot
 from foldaway.engine.stubs import Stubs
 from foldaway.engine.window import Shown, View, folded
 from foldaway.model.items import Item, Level
 from foldaway.model.plan import Budget, Commit
-from foldaway.model.wire import Message
+from foldaway.model.wire import Message, TurnKind
 
 GUARD_STEPS = 6
 """Steps for which a recalled item stays protected; doubled with each further fault of the same item (I7)."""
@@ -45,6 +46,8 @@ class Engine:
     pins: set[int] = field(default_factory=set)
     guards: dict[int, int] = field(default_factory=dict)
     """Item -> step up to which it is protected after a recall or an undo."""
+    injections: list[tuple[int, int]] = field(default_factory=list)
+    """(position among the log's messages, how many) of recalls put in by us, in order."""
     faults: dict[int, int] = field(default_factory=dict)
     commits: int = 0
     factor: float = 1.0
@@ -67,7 +70,7 @@ class Engine:
     def view(self, *, force: str = "") -> tuple[list[Message], int, Commit | None]:
         """(messages, tokens with system and tools, commit made now or None); before a model call."""
         self._refresh()
-        commit = self._maybe_commit(force)
+        commit = self._bring_back() or self._maybe_commit(force)
         messages = self.log.wire.finish(self.view_cache.messages, self.log.quirks)
         return list(messages), self.tokens(), commit
 
@@ -196,6 +199,38 @@ class Engine:
             return None
         self._adopt(planned)
         return planned.commit
+
+    def inject(self, references: Sequence[str]) -> Recalled:
+        """Put a recall at the tail, as data; the ledger keeps the references, the text follows from the log."""
+        self._record({"type": "inject", "references": list(references), "step": self.log.step})
+        return self._inject(references)
+
+    def _inject(self, references: Sequence[str]) -> Recalled:
+        found = recall(self.log, references)
+        text = as_data(found, max(1_000, self.budget.tokens))
+        if any(t.kind is TurnKind.EXCHANGE for t in self.log.turns[-200:]) and not self.log.quirks.thinking:
+            asked = {"ids": ", ".join(references)}
+            messages = self.log.wire.exchange(f"recall_{self.log.next_id}", "recall", asked, text)
+        else:
+            messages = [self.log.wire.user_message(text)]
+        self.injections.append((len(self.log.raws), len(messages)))
+        self.append(messages, [OWN] * len(messages))
+        return found
+
+    def _bring_back(self) -> Commit | None:
+        """Proactive recall (S1.8): what the next step is about to need comes back before the call."""
+        wanted = getattr(self.planner.policy, "bring_back", None)
+        if wanted is None or self.log.open or self.shown.note is None:
+            return None
+        asked = wanted(self.snapshot())
+        if not asked:
+            return None
+        cost = sum(w.tokens for w in asked)
+        if self.tokens() + cost > self.effective_budget().tokens:
+            return self._maybe_commit("working-set")
+        self.inject([w.reference for w in asked])
+        self._refresh()
+        return None
 
     def _plan(self, trigger: str) -> Planned | None:
         return self.planner.plan(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from foldaway.linking.kinds import Kinds, is_error, one_line, title_of
+from foldaway.linking.kinds import Kinds, is_error, one_line, targets_of, title_of
 from foldaway.model.items import Kind
 from foldaway.model.wire import Part, PartType, Turn, TurnKind
 
@@ -30,6 +30,7 @@ class Draft:
     name: str = ""
     pinned: bool = False
     persisted: bool = False
+    targets: tuple[str, ...] = ()
 
 
 def itemise(turn: Turn, previous: Turn | None, kinds: Kinds) -> list[Draft]:
@@ -70,7 +71,9 @@ def _observation(turn: Turn, previous: Turn | None, kinds: Kinds) -> Draft:
     kind = Kind.ERROR if is_error(text, False) else kinds.of_command(action) if action else Kind.RESULT
     title = one_line(f"ran {action}" if action else f"{name or 'environment'}: {text}", 72)
     parts = tuple(range(len(turn.parts)))
-    return Draft(parts=parts, kind=kind, title=title, persisted=kind is Kind.EDIT)
+    return Draft(
+        parts=parts, kind=kind, title=title, persisted=kind is Kind.EDIT, targets=targets_of(kind, None, action)
+    )
 
 
 def action_text(text: str) -> str:
@@ -133,4 +136,7 @@ def _span(turn: Turn, call: Part, parts: tuple[int, ...], kinds: Kinds) -> Draft
     else:
         kind = kinds.of_call(call.name, call.arguments, call.text)
     title = title_of(call.name, call.arguments, call.text)
-    return Draft(parts=parts, kind=kind, title=title, name=call.name, persisted=kind is Kind.EDIT)
+    return Draft(
+        parts=parts, kind=kind, title=title, name=call.name, persisted=kind is Kind.EDIT,
+        targets=targets_of(kind, call.arguments, call.text),
+    )  # fmt: skip

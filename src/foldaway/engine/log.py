@@ -6,6 +6,7 @@ parsed again when more arrives and join index and graph once they are settled.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -16,9 +17,15 @@ from foldaway.linking.index import AnchorIndex
 from foldaway.linking.kinds import Kinds
 from foldaway.linking.reuse import link_reuse
 from foldaway.engine.itemise import Draft, itemise
+from foldaway.engine.stubs import copied_ids
 from foldaway.model.items import Item, Kind
-from foldaway.model.wire import Message, PartType, Quirks, Repair, Turn, TurnKind
+from foldaway.model.wire import Message, Part, PartType, Quirks, Repair, Turn, TurnKind
 from foldaway.protocols import MessageCounter, Wire
+
+ENVIRONMENT = "environment"
+"""Origin of a user-role message that the environment wrote."""
+OWN = "foldaway"
+"""Origin of messages that Foldaway itself put in (recalls)."""
 
 AnchorFinder = Callable[[str], Mapping[str, AnchorKind]]
 
@@ -47,6 +54,10 @@ class Log:
     episodes: Episodes = field(default_factory=Episodes)
     repairs: list[Repair] = field(default_factory=list)
     declared_needs: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    copies: dict[int, list[int]] = field(default_factory=dict)
+    """Item -> recalled items that hold a copy of it or of a part."""
+    reads: dict[str, list[int]] = field(default_factory=dict)
+    """File name -> items that read a file of that name, oldest first."""
     step: int = 0
     """Model calls so far: assistant turns seen."""
     next_id: int = 1
@@ -61,7 +72,7 @@ class Log:
         self._drop_provisional()
         start = self._settled_sources
         parsed = self.wire.parse(
-            self.raws[start:], origins=self.origins[start:], quirks=self.quirks, start=start
+            self.raws[start:], origins=[ENVIRONMENT if o else "" for o in self.origins[start:]], quirks=self.quirks, start=start
         )
         self.repairs = [r for r in self.repairs if r.position < start] + list(parsed.repairs)
         for turn in parsed.turns:
@@ -94,6 +105,11 @@ class Log:
         results = [p.text for p in parts if p.type is PartType.RESULT]
         return "\n".join(results) if results else self.text_of(item)
 
+    def action_text(self, item: Item) -> str:
+        """What the agent wrote: the call's arguments of a span, "" for items that are no action."""
+        turn = self.turns[item.turn]
+        return "\n".join(turn.parts[p].text for p in item.parts if turn.parts[p].type is PartType.CALL)
+
     def items_of_turn(self, turn: int) -> tuple[Item, ...]:
         return tuple(self.items[i] for i in self.turn_items[turn])
 
@@ -115,7 +131,7 @@ class Log:
             for item in self.turn_items[turn]:
                 del self.items[item]
                 self.next_id = min(self.next_id, item)
-            if self.turns[turn].kind in (TurnKind.ASSISTANT, TurnKind.EXCHANGE):
+            if self._steps(self.turns[turn]):
                 self.step -= 1
             del self.turns[turn], self.turn_tokens[turn], self.turn_items[turn], self.turn_step[turn]
 
@@ -132,20 +148,30 @@ class Log:
             ids.append(item.id)
             self.next_id += 1
         self.turn_items.append(tuple(ids))
-        if turn.kind in (TurnKind.ASSISTANT, TurnKind.EXCHANGE):
+        if self._steps(turn):
             self.step += 1
+
+    def _own(self, turn: Turn) -> bool:
+        return bool(turn.sources) and self.origins[turn.sources[0]] == OWN
+
+    def _steps(self, turn: Turn) -> bool:
+        """Whether a turn is a step of the agent: an assistant message that is not a recall put in by us."""
+        return turn.kind in (TurnKind.ASSISTANT, TurnKind.EXCHANGE) and not self._own(turn)
+
 
     def _item(self, index: int, turn: Turn, draft: Draft) -> Item:
         count = self.counter.counter.count
         tokens = sum(count(turn.parts[p].text) for p in draft.parts)
         kind, pinned = draft.kind, draft.pinned
+        if self._own(turn):
+            kind, pinned = Kind.RECALLED, False
         if kind is Kind.USER and tokens > self.paste_tokens:
             kind, pinned = Kind.PASTE, False
         elif kind is Kind.USER and (self._goal is None or self._goal >= self.next_id):
             kind, self._goal = Kind.GOAL, self.next_id
         return Item(
             id=self.next_id, turn=index, parts=draft.parts, kind=kind, tokens=tokens, created_step=self.step,
-            title=draft.title, name=draft.name, pinned=pinned, persisted=draft.persisted,
+            title=draft.title, name=draft.name, pinned=pinned, persisted=draft.persisted, targets=draft.targets,
         )  # fmt: skip
 
     def _settle(self, upto: int) -> None:
@@ -157,11 +183,18 @@ class Log:
 
     def _index(self, item: Item) -> None:
         turn = self.turns[item.turn]
+        if item.kind is Kind.RECALLED:
+            for copied in copied_ids(self.text_of(item)):
+                self.copies.setdefault(copied, []).append(item.id)
+            return
+        if item.kind is Kind.READ:
+            for target in item.targets:
+                self.reads.setdefault(target.rsplit("/", 1)[-1], []).append(item.id)
         for number in item.parts:
             part = turn.parts[number]
             if not part.text or part.type is PartType.REASONING or part.stand_in:
                 continue
-            found = self.find_anchors(part.text)
+            found = self.find_anchors(_readable(part))
             if not found:
                 continue
             if part.role == "assistant":
@@ -171,3 +204,10 @@ class Log:
                 self.anchors.observe(item.id, item.created_step, found)
             else:
                 self.anchors.say(item.id, item.created_step, found)
+
+
+def _readable(part: Part) -> str:
+    """A part as the agent meant it: arguments as their values, not as escaped JSON."""
+    if part.type is not PartType.CALL or not isinstance(part.arguments, dict):
+        return part.text
+    return "\n".join(v if isinstance(v, str) else json.dumps(v, ensure_ascii=False) for v in part.arguments.values())

@@ -147,9 +147,12 @@ class Planner:
         if code or item is None:
             refused.append(Refusal(item=change.item, level=change.level, code=code, why=why))
             return
-        if change.level == draft.shown.level(item.id) and change.anchors is None:
+        if change.level == draft.shown.level(item.id) and change.anchors is None and change.lines is None:
             return
-        draft.set(item, change.level, change.reason, anchors=change.anchors)
+        text = None
+        if change.lines is not None:
+            text = self.stubs.part(item, self.log.result_text(item), *change.lines)
+        draft.set(item, change.level, change.reason, anchors=change.anchors, text=text)
 
     def _settle(self, draft: Draft, low: int, budget: Budget, hard: dict[int, str], soft: dict[int, str]) -> int:
         """Compose and count; keep the ceiling by the ladder. Returns the exact tokens."""

@@ -10,6 +10,7 @@ from foldaway.engine.window import Shown
 from foldaway.linking.episodes import Episode, Episodes
 from foldaway.linking.graph import Graph
 from foldaway.linking.index import AnchorIndex
+from foldaway.linking.kinds import same_file
 from foldaway.model.items import Item, Level
 from foldaway.model.wire import PartType, TurnKind
 
@@ -67,6 +68,31 @@ class Snapshot:
     def turn_tokens(self, turn: int) -> int:
         """What a turn costs at raw."""
         return self._log.turn_tokens[turn]
+
+    def recent_items(self, steps: int) -> list[Item]:
+        """Items of the last `steps` agent steps, newest first."""
+        found: list[Item] = []
+        for turn in range(len(self._log.turns) - 1, -1, -1):
+            items = self._log.items_of_turn(turn)
+            if items and items[0].created_step < self.step - steps:
+                break
+            found.extend(reversed(items))
+        return found
+
+    def readers_of(self, target: str) -> list[Item]:
+        """Items that read this file, oldest first."""
+        ids = self._log.reads.get(target.rsplit("/", 1)[-1], ())
+        items = [self._log.items[i] for i in ids]
+        return [i for i in items if any(same_file(t, target) for t in i.targets)]
+
+    def in_sight(self, item: int) -> bool:
+        """Whether an item's text, or a recalled copy of it, is visible in place."""
+        held = (item, *self._log.copies.get(item, ()))
+        return any(self._shown.level(i) > Level.ABSTRACT for i in held)
+
+    def action(self, item: Item) -> str:
+        """The arguments of a call as the agent wrote them."""
+        return self._log.action_text(item)
 
     @property
     def lines(self) -> tuple[int, ...]:

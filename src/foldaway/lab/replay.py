@@ -15,7 +15,7 @@ from typing import IO, Any, Protocol
 from foldaway.errors import FoldawayError, OverBudget
 from foldaway.lab.bill import Bill, call_bill, full_bill
 from foldaway.lab.needs import AGES, Labels, Need, age_bucket, label
-from foldaway.lab.results import RULES, ReplayResult, Tally
+from foldaway.lab.results import RULES, ReplayResult, Tally, counts
 from foldaway.lab.ruler import Meter, Reading, Ruler
 from foldaway.lab.timeline import Step, steps_of
 from foldaway.model.recorded import Recorded
@@ -28,6 +28,8 @@ FULL = "full"
 """Not a policy: everything is sent."""
 
 MAX_PROBLEMS = 3
+VERBATIM = ("line", "quoted")
+"""Kinds of needs that are passages rather than values."""
 
 
 class ReplayView(Protocol):
@@ -210,7 +212,7 @@ class _Run:
 
     def _score(self, needs: Sequence[Need], missing: Any, lost: set[int]) -> None:
         for rule in RULES:
-            counted = [need for need in needs if need.strict or rule == "loose"]
+            counted = [n for n in needs if counts(rule, strict=n.strict, verbatim=n.kind.value in VERBATIM)]
             for need in counted:
                 seen, reached = need.literal not in missing, need.literal not in lost
                 self.ages.add(rule, age_bucket(need.age), seen, reached)

@@ -9,7 +9,14 @@ from functools import reduce
 
 from foldaway.lab.bill import Bill
 
-RULES = ("strict", "loose")
+RULES = ("strict", "loose", "strict-values", "values")
+"""Which needs count. `loose`: all; `strict`: rare ones only. The two `values` rules leave verbatim text (whole lines of
+edits, quoted strings) out: paths, identifiers, numbers, hashes and URLs can be named in a stub, a passage cannot."""
+
+
+def counts(rule: str, *, strict: bool, verbatim: bool) -> bool:
+    """Whether a need counts under a rule."""
+    return (strict or not rule.startswith("strict")) and not (verbatim and rule.endswith("values"))
 
 
 @dataclass(frozen=True, slots=True)

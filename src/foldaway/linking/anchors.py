@@ -35,17 +35,20 @@ class AnchorKind(StrEnum):
     QUOTED = "quoted"
 
 
+# ASCII classes (with Latin letters) on purpose: text in other scripts stands next to literals without a space. The
+# look-behind and the bounded segments keep a run of path characters from being scanned again from each of its places.
+_W = "A-Za-z0-9_\u00c0-\u024f"
 _PATTERN = re.compile(
-    r"""
-    (?P<url>https?://[^\s"'<>()\[\]{}|\\^`,;]{4,})
-  | (?P<path>(?:~|\.{1,2})?/?(?:[\w.@+-]+/)+[\w.@+-]*[\w]|(?<![\w/])/[\w.@+-]+)
-  | (?P<flag>(?<![\w-])--[a-z][\w-]+)
-  | (?P<word>[A-Za-z_À-ɏ][\w$]*(?:[-.:][\w$]+)*)
-  | (?P<number>\d[\d,_]*(?:[.:\-]\w+)*)
+    rf"""
+    (?P<url>https?://[^\s"'<>()\[\]{{}}|\\^`,;\u3000-\u9fff]{{4,}})
+  | (?P<path>(?<![{_W}.@+/-])(?:~|\.{{1,2}})?/?(?:[{_W}.@+-]{{1,80}}/)+[{_W}.@+-]*[{_W}]|(?<![{_W}/])/[{_W}.@+-]{{1,80}})
+  | (?P<flag>(?<![{_W}-])--[a-z][{_W}-]+)
+  | (?P<word>[A-Za-z_\u00c0-\u024f][{_W}$]*(?:[-.:][{_W}$]+)*)
+  | (?P<number>\d[{_W},]*(?:[.:\-][{_W}]+)*)
     """,
     re.VERBOSE,
 )
-_QUOTED = re.compile(r"""(["'`])([^\s"'`][^\n"'`]{6,58}[^\s"'`])\1""")
+_QUOTED = re.compile(r"""(?<![\w\\)\]}"'`])(["'`])([^\s"'`\\)\]},;:][^\n"'`\\]{6,58}[^\s"'`\\(\[{=,])\1(?![\w"'`])""")
 _FILE = re.compile(r"^[\w.-]+\.[A-Za-z][A-Za-z0-9]{0,7}$")
 _EXTENSIONS = frozenset(
     "py ts tsx js jsx mjs cjs go rs java kt c h cc cpp hpp cs rb php sh bash zsh ps1 md mdx rst txt json jsonl yaml yml "

@@ -99,8 +99,10 @@ class Declared:
         for value in _named(arguments, self.tools[item.name].reads):
             *older, newest = self._producers.get(value) or [0]
             shown = value if len(value) <= 40 else value[:39] + "…"
+            # What was observed to be needed is not made weaker by a hint.
+            strong = {newest, *(k.target for k in graph.needs(item.id) if k.weight > MAY_HELP)}
             for target in dict.fromkeys((*older, *self._readers.get(value, ()))):
-                if target != newest:
+                if target not in strong:
                     graph.add(_link(item.id, target, MAY_HELP, f"{item.name} reads {shown} as well"))
             if newest:
                 graph.add(_link(item.id, newest, MUST_HAVE, f"{item.name} reads {shown}, produced there"))

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from foldaway.linking.anchors import AnchorKind, anchors
 from foldaway.model.items import Kind
 
 _WORDS: tuple[tuple[Kind, frozenset[str]], ...] = (
@@ -118,6 +119,22 @@ def _main_argument(arguments: Any, text: str) -> str:
         if isinstance(value, str) and value.strip():
             return value
     return ", ".join(f"{k}={v}" for k, v in arguments.items() if isinstance(v, str | int | float) and v != "")
+
+
+def targets_of(kind: Kind, arguments: Any, text: str) -> tuple[str, ...]:
+    """The files that a read or an edit is about, as the call spells them; () for other kinds. At most 6."""
+    if kind not in (Kind.READ, Kind.EDIT, Kind.ERROR):
+        return ()
+    main = _main_argument(arguments, text)
+    if files := _PATCHED.findall(text if "*** Begin Patch" in text else main):
+        return tuple(dict.fromkeys(f.strip() for f in files))[:6]
+    found = anchors(main[:600])
+    return tuple(a for a, k in found.items() if k in (AnchorKind.PATH, AnchorKind.FILE))[:6]
+
+
+def same_file(a: str, b: str) -> bool:
+    """Whether two spellings mean one file: equal, or one is the tail of the other at a slash."""
+    return a == b or a.endswith("/" + b.lstrip("./")) or b.endswith("/" + a.lstrip("./"))
 
 
 def one_line(text: str, limit: int) -> str:

@@ -67,5 +67,7 @@ class Item:
     """Tool name, or "" for messages."""
     pinned: bool = False
     """May never be shown below raw (S1.9): system prompt, user words, constraints."""
+    targets: tuple[str, ...] = ()
+    """Files that a read or an edit is about."""
     persisted: bool = False
     """Its effect lives on in the environment (an edit, a write): it can be observed again."""

@@ -39,6 +39,8 @@ class Change:
     reason: str
     anchors: tuple[str, ...] | None = None
     """Literals its stub line shall show, best first; None: the default choice."""
+    lines: tuple[int, int] | None = None
+    """For masked: the lines of its result that stay (from, to; 0-based, half open) instead of head and tail."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -47,4 +47,4 @@ class Recorded:
     forgotten: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     """Position of a compaction -> positions of the messages the recorded agent dropped there, where the log says so."""
     meta: Mapping[str, Any] = field(default_factory=dict)
-    """What the log says about the run as a whole and no model saw: reward, task, annotated mistake, parts of a chain."""
+    """What the log says about the run as a whole and no model saw: reward, task, annotated mistake, chain parts."""

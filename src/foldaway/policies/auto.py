@@ -16,29 +16,36 @@ from foldaway.linking.index import Anchor
 from foldaway.model.items import Item, Kind, Level
 from foldaway.model.plan import Change, Mention
 from foldaway.policies._turns import IN_PLACE, foldable_turns
+from foldaway.policies._working_set import Wanted, working_set
 from foldaway.scoring.need import need
 
-NO_HOME = frozenset({Kind.THOUGHT, Kind.REASONING, Kind.ANNOTATION, *IN_PLACE})
+NO_HOME = frozenset({Kind.THOUGHT, Kind.REASONING, Kind.ANNOTATION, Kind.RECALLED, *IN_PLACE})
 
 
 @dataclass(frozen=True, slots=True)
 class Auto:
-    tail_share: float = 0.4
+    tail_share: float = 0.3
     """Share of the room for raw turns at the tail, the protected ones included."""
     note_share: float = 0.45
     """Share of the room that the fold note gets even when a giant last turn fills the rest."""
-    story_share: float = 0.2
+    story_share: float = 0.15
     """Share of the note for the stub lines of the newest folded items, wanted anchors or not."""
-    line_from: int = 4
+    recall_share: float = 0.2
+    """Share of the room above the floor that one proactive recall may take."""
+    line_from: int = 3
     """Wanted anchors from which on an older item gets a line of its own."""
     plans_whole = True
 
     def propose(self, snapshot: Snapshot) -> Iterator[Change | Mention]:
         room = max(0, snapshot.target_tokens - snapshot.floor_tokens)
-        keep, kept_tokens = self._tail(snapshot, room)
+        keep, kept_tokens = self._tail(snapshot, int(room * self.tail_share))
         spare = snapshot.budget_tokens - snapshot.floor_tokens - kept_tokens - 200
-        note_room = min(spare, max(room - kept_tokens - 140, int(room * self.note_share)))
-        lines, mentioned = self._note(snapshot, keep, note_room)
+        note_room = min(spare, max(room - kept_tokens - 100, int(room * self.note_share)))
+        lines, mentioned, spent = self._note(snapshot, keep, note_room)
+        if room - kept_tokens - spent - 100 > room // 20:
+            # Fewer anchors than room are worth naming: more of the tail stays raw.
+            keep, kept_tokens = self._tail(snapshot, room - spent - 100)
+            lines, mentioned, spent = self._note(snapshot, keep, min(note_room, max(spent, room - kept_tokens - 100)))
         for items in foldable_turns(snapshot):
             for item in items:
                 if items[0].turn not in keep and item.id not in lines:
@@ -53,10 +60,15 @@ class Auto:
             )
         yield Mention(anchors=tuple(mentioned))
 
-    def _tail(self, snapshot: Snapshot, room: int) -> tuple[set[int], int]:
+    def bring_back(self, snapshot: Snapshot) -> list[Wanted]:
+        """Reads of the file that was just edited, when they are out of sight: the next edit repeats their lines."""
+        room = snapshot.budget_tokens - snapshot.floor_tokens
+        return working_set(snapshot, int(room * self.recall_share), steps=1, missing=True)
+
+    def _tail(self, snapshot: Snapshot, limit: int) -> tuple[set[int], int]:
         """Turns that stay raw besides the protected ones, and the tokens of both."""
         held = sum(snapshot.turn_tokens(t) for t in sorted({snapshot.item(i).turn for i in snapshot.protected}))
-        left = int(room * self.tail_share) - held
+        left = limit - held
         keep: set[int] = set()
         for items in reversed(foldable_turns(snapshot)):
             cost = snapshot.turn_tokens(items[0].turn)
@@ -67,8 +79,8 @@ class Auto:
             keep.add(items[0].turn)
         return keep, held
 
-    def _note(self, snapshot: Snapshot, keep: set[int], room: int) -> tuple[dict[int, list[str]], list[str]]:
-        """Stub lines (item -> anchors) and anchors without a line, within `room` tokens."""
+    def _note(self, snapshot: Snapshot, keep: set[int], room: int) -> tuple[dict[int, list[str]], list[str], int]:
+        """Stub lines (item -> anchors), anchors without a line, and the tokens of both, within `room`."""
         lines: dict[int, list[str]] = {}
         spent = 0
         for items in reversed(foldable_turns(snapshot)):
@@ -101,7 +113,7 @@ class Auto:
         mentioned: list[str] = []
         for number in sorted(chosen):
             (lines[number] if number in lines else mentioned).extend(chosen[number])
-        return lines, mentioned
+        return lines, mentioned, spent
 
     def _wanted(self, snapshot: Snapshot, keep: set[int]) -> Iterator[tuple[Anchor, Item]]:
         """Anchors out of sight with the folded item they belong to, best need per token first."""

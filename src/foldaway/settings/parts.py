@@ -48,8 +48,8 @@ def make_store(store: str | Store | None, *, clock: Any = None) -> Store | None:
     """A store from a URL (`sqlite:///foldaway.db`, `memory:`), or the store itself."""
     if store is None or not isinstance(store, str):
         return store
-    from foldaway.stores.memory import MemoryStore  # noqa: PLC0415
-    from foldaway.stores.sqlite import SqliteStore  # noqa: PLC0415
+    from foldaway.stores.memory import MemoryStore
+    from foldaway.stores.sqlite import SqliteStore
 
     if store in ("memory:", "memory"):
         return MemoryStore(clock=clock)

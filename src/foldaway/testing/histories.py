@@ -65,7 +65,9 @@ class Writer:
             case _:
                 return self._add(_responses(ids, calls, thought))
 
-    def call(self, name: str, result: str, /, *, thought: str = "", failed: bool = False, **arguments: Any) -> list[Message]:
+    def call(
+        self, name: str, result: str, /, *, thought: str = "", failed: bool = False, **arguments: Any
+    ) -> list[Message]:
         return self.calls(Call(name=name, arguments=arguments, result=result, failed=failed), thought=thought)
 
     def _add(self, messages: list[Message]) -> list[Message]:
@@ -106,7 +108,7 @@ def _responses(ids: Sequence[str], calls: Sequence[Call], thought: str) -> list[
     return [*(said if thought else []), *made, *results]
 
 
-def working_session(format: str, steps: int, *, words: int = 60) -> list[Message]:  # noqa: A002
+def working_session(format: str, steps: int, *, words: int = 60) -> list[Message]:
     """A plain agent at work: one task, then reads, searches, edits, runs and failures in turn."""
     writer = Writer(format)
     writer.user("Repair the berth planner in src/plan.py; never change the rates.")
@@ -114,16 +116,26 @@ def working_session(format: str, steps: int, *, words: int = 60) -> list[Message
         file = f"src/part_{n % 9}.py"
         match n % 5:
             case 0:
-                writer.call("read_file", f"def load_part_{n}():\n{prose(words, n)}", path=file, thought=f"Look at {file}.")
+                writer.call(
+                    "read_file", f"def load_part_{n}():\n{prose(words, n)}", path=file, thought=f"Look at {file}."
+                )
             case 1:
-                writer.call("grep", f"{file}:{n}: load_part_{n - 1}\n{prose(words // 2, n)}", pattern=f"load_part_{n - 1}")
+                writer.call(
+                    "grep", f"{file}:{n}: load_part_{n - 1}\n{prose(words // 2, n)}", pattern=f"load_part_{n - 1}"
+                )
             case 2:
                 writer.call("edit_file", "ok", path=file, text=prose(words // 3, n))
             case 3:
-                writer.call("bash", f"Error: E{4000 + n} in {file}\n{prose(words, n)}", command="pytest -x", failed=True)
+                writer.call(
+                    "bash", f"Error: E{4000 + n} in {file}\n{prose(words, n)}", command="pytest -x", failed=True
+                )
             case _:
                 writer.calls(
                     Call(name="read_file", arguments={"path": f"docs/{n}.md"}, result=prose(words, n)),
-                    Call(name="list_files", arguments={"path": f"docs/{n}"}, result="\n".join(f"{n}_{k}.md" for k in range(9))),
+                    Call(
+                        name="list_files",
+                        arguments={"path": f"docs/{n}"},
+                        result="\n".join(f"{n}_{k}.md" for k in range(9)),
+                    ),
                 )
     return writer.messages

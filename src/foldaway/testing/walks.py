@@ -93,7 +93,9 @@ class Walk:
                 text = f"def load_part_{number}():\n{prose(words, number)}"
                 return writer.call("read_file", text, path=file, thought="Look." if number % 2 else "")
             case "search":
-                return writer.call("grep", f"{file}:{number}: load_part_{number}\n{prose(words, number)}", pattern="load")
+                return writer.call(
+                    "grep", f"{file}:{number}: load_part_{number}\n{prose(words, number)}", pattern="load"
+                )
             case "edit":
                 return writer.call("edit_file", "ok", path=file, text=prose(words, number))
             case "run":

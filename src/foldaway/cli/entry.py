@@ -23,8 +23,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code = _run(sys.argv[1:] if arguments is None else arguments)
         sys.stdout.flush()
+        if code == INTERRUPTED:
+            say("interrupted")
         return code
     except BrokenPipeError:
+        _stop_writing()
+        return OK
+    except SystemExit:
+        # typer's own answer to a broken pipe; nothing else of it exits by itself here.
         _stop_writing()
         return OK
     except KeyboardInterrupt:
@@ -48,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str]) -> int:
-    from foldaway.cli.app import app  # noqa: PLC0415  (typer is slow to load; errors above need none of it)
+    from foldaway.cli.app import app
 
     code = app(args=list(arguments), prog_name="foldaway", standalone_mode=False)
     return code if isinstance(code, int) else OK
@@ -76,8 +82,9 @@ def _fail(text: str, code: int) -> int:
 def _stop_writing() -> None:
     # Python flushes again at exit, and would complain about the pipe then.
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except OSError:
-            os.dup2(nowhere, stream.fileno())
+    for stream in (sys.__stdout__, sys.__stderr__):
+        if stream is not None:
+            try:
+                stream.flush()
+            except OSError:
+                os.dup2(nowhere, stream.fileno())
