@@ -22,6 +22,7 @@ from foldaway.model.wire import Quirks
 from foldaway.session import Explanation, Session, View, fit
 from foldaway.stores.memory import MemoryStore
 from foldaway.stores.sqlite import SqliteStore
+from foldaway.tools import delimiter_result, delimiter_tool, tool
 
 __version__ = "0.1.0"
 
@@ -47,5 +48,8 @@ __all__ = [
     "StoreError",
     "View",
     "WireError",
+    "delimiter_result",
+    "delimiter_tool",
     "fit",
+    "tool",
 ]

@@ -7,7 +7,8 @@ again, starts a branch when a client edits its history, and answers recalls.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -15,17 +16,18 @@ from typing import Any
 from foldaway.engine import ledger
 from foldaway.engine.engine import Engine
 from foldaway.engine.log import AnchorFinder, Log
-from foldaway.engine.planner import Planner, Policy
+from foldaway.engine.planner import WORDS_REASON, Planner, Policy
 from foldaway.engine.recall import DIRECTIVE, Recalled, as_data, recall, search
 from foldaway.engine.stubs import RecallBy, Stubs
 from foldaway.engine.window import Note, gone
 from foldaway.errors import OverBudget, RecallError, SettingsError, StoreError, WireError
 from foldaway.linking.anchors import anchors
+from foldaway.linking.declared import Declaration, Declared, declaration_of
 from foldaway.linking.graph import Link, Provenance
 from foldaway.linking.kinds import Kinds
 from foldaway.model.items import Item, Level
 from foldaway.model.plan import Budget, Commit, Prices
-from foldaway.model.wire import Message, Quirks, TurnKind
+from foldaway.model.wire import Message, PartType, Quirks, TurnKind
 from foldaway.protocols import Hit, MessageCounter, SessionKey, Store
 from foldaway.protocols import Note as StoredNote
 from foldaway.settings.parts import make_policy, make_store
@@ -150,11 +152,16 @@ class Session:
         self._budget: int | None = budget
         self._window = window
         self._pending_needs: dict[int, tuple[int, ...]] = {}
+        self._declared = Declared()
         self._open_store(store, user, name, clock)
         self._engine = self._new_engine()
         self._client: list[Message] = []
-        self._origins: list[str] = []
+        self._records: list[str] = []
+        self._stored = 0
         self._last_view: list[Message] = []
+        self._viewed_at = 0
+        self._shift: tuple[int, int] | None = None
+        self._assumed = ""
         self._load()
 
     # -- one way in
@@ -168,11 +175,19 @@ class Session:
         fresh = _copy_messages(messages)
         if not fresh:
             return
-        self._write(fresh, origins)
         self._engine.append(fresh, origins)
         self._client.extend(fresh)
-        self._origins.extend(origins or [""] * len(fresh))
+        self._records.extend(_dumps({"m": m, "o": o} if o else {"m": m}) for m, o in _with_origins(fresh, origins))
+        if not self._write():
+            # Another process was first: what it wrote comes before ours.
+            self._reload()
+            self._engine.append(fresh, origins)
+            self._client.extend(fresh)
+            self._records.extend(_dumps({"m": m, "o": o} if o else {"m": m}) for m, o in _with_origins(fresh, origins))
+            if not self._write():
+                self._warn("another process keeps writing to this session: the last messages are not stored yet")
         self._serve_needs()
+        self._link_declared()
 
     def sync(self, messages: Sequence[Message], origins: Sequence[str] = ()) -> int:
         """Take over the whole history as the client has it now; returns how many messages were new.
@@ -181,10 +196,10 @@ class Session:
         view is recognised too. An edited or shortened history starts a branch: nothing of the old one is lost.
         """
         known = self._agreement(self._client, messages)
-        if known < len(self._client) and self._last_view:
-            if self._agreement(self._last_view, messages) == len(self._last_view):
-                known = len(self._last_view)
-                self._client = _copy_messages(messages[:known])
+        if known < len(self._client):
+            known = self._adopted(messages) or known
+        if known < len(self._client) and self._reload_if_behind():
+            known = self._agreement(self._client, messages)
         if known < len(self._client):
             self._branch(known)
         fresh = messages[known:]
@@ -203,11 +218,11 @@ class Session:
         budget = self._resolve_budget()
         self._check_fixed(budget)
         messages, tokens, commit = self._engine.view()
-        messages = [_copy(m) for m in messages]
+        messages = [_clean(m) for m in messages]
         self._own_tokens = tokens
         view = self._as_view(messages, tokens, budget, commit)
         self._save()
-        self._last_view = messages
+        self._last_view, self._viewed_at = messages, len(self._client)
         return view
 
     def count(self) -> int:
@@ -271,6 +286,11 @@ class Session:
         arguments = {"ids": shown, **({"find": find} if find else {})}
         call = f"recall_{self._engine.log.next_id}"
         return self._wire.exchange(call, "recall", arguments, as_data(found, self._recall_chars()))
+
+    def recall_result(self, arguments: Mapping[str, Any]) -> str:
+        """The text to answer a model's own `recall` call with: framed as data, its marks unable to close the frame."""
+        found = self.recall(str(arguments.get("ids", "")), find=arguments.get("find"))
+        return as_data(found, self._recall_chars())
 
     def recall_tool(self) -> dict[str, Any]:
         """The definition of the recall tool in this session's format, to offer to the model."""
@@ -368,6 +388,24 @@ class Session:
         self._engine._record({"type": "needs", "item": item, "needs": list(needs), "weight": weight, "why": why})  # noqa: SLF001
         self._save()
 
+    def declare(self, tool: str, *, reads: Sequence[str] = (), produces: Sequence[str] = ()) -> None:
+        """Say what calls of a tool take in and give out (see `foldaway.tool`); links its past calls as well.
+
+        Kept in the ledger: a session that is opened again knows it.
+        """
+        made = Declaration(tool=tool, reads=tuple(reads), produces=tuple(produces))
+        if self._declared.declare(made):
+            self._engine._record(
+                {"type": "declare", "tool": tool, "reads": list(made.reads), "produces": list(made.produces)}
+            )
+            self._link_declared()
+            self._save()
+
+    def use_tools(self, *functions: Callable[..., Any]) -> None:
+        """Take over what `@foldaway.tool` declared. Raises TypeError for a function without a declaration."""
+        for made in [declaration_of(f) for f in functions]:
+            self.declare(made.tool, reads=made.reads, produces=made.produces)
+
     # -- looking in
 
     @property
@@ -389,6 +427,7 @@ class Session:
     def items_of(self, position: int) -> tuple[int, ...]:
         """Ids of the items made from the client's message at this position (0 is the first)."""
         log = self._engine.log
+        position = self._log_position(position)
         for at, count in self._engine.injections:
             position += count if at <= position else 0
         found: list[int] = []
@@ -454,10 +493,13 @@ class Session:
             budget = room
         if budget is None:
             budget = DEFAULT_WINDOW
-            self._warn(
+            self._assumed = (
                 f"neither budget nor window of the model{f' {self._model!r}' if self._model else ''} is known: "
                 f"assuming a window of {DEFAULT_WINDOW} tokens; pass budget= or window="
             )
+            self._warn(self._assumed)
+        else:
+            self._assumed = ""
         if room is not None and room <= 0:
             raise SettingsError(
                 f"window {window} leaves no room for input beside max_output_tokens {self._max_output}"
@@ -496,7 +538,7 @@ class Session:
         limits = self._engine.effective_budget()
         missing = max(0, tokens - limits.tokens)
         largest = self._largest() if missing else ()
-        warnings: list[str] = []
+        warnings = [self._assumed] if self._assumed else []
         if missing:
             named = ", ".join(f"{what} ({n} tokens)" for what, n in largest)
             text = f"over the budget of {budget} tokens by {missing}: what may not be evicted is too large: {named}"
@@ -504,6 +546,9 @@ class Session:
                 raise OverBudget(text, missing_tokens=missing, largest=largest)
             warnings.append(text)
             self._warn(text)
+        if commit is not None and any(c.reason == WORDS_REASON for c in commit.changes):
+            warnings.append(WORDS_REASON)
+            self._warn(WORDS_REASON)
         for repair in self._engine.log.repairs:
             self._warn(f"message {repair.position}: {repair.what}")
         shown, items = self._engine.shown, self._engine.log.items
@@ -514,12 +559,15 @@ class Session:
         )  # fmt: skip
 
     def _largest(self) -> tuple[tuple[str, int], ...]:
-        log = self._engine.log
-        pinned = [
-            (f"{i.kind.value} #{i.id}", i.tokens) for i in log.items.values() if i.pinned or i.id in self._engine.pins
-        ]
+        """The largest parts of the view that could not be folded."""
+        engine = self._engine
         parts = [("system", self._counter.system(self._system)), ("tools", self._counter.tools(self._view_tools()))]
-        return tuple(sorted((p for p in [*pinned, *parts] if p[1]), key=lambda p: (-p[1], p[0]))[:3])
+        for turn, tokens in engine.view_cache.per_turn.items():
+            items = engine.log.items_of_turn(turn)
+            if items:
+                biggest = max(items, key=lambda i: (i.tokens, -i.id))
+                parts.append((f"{biggest.kind.value} #{biggest.id}", tokens))
+        return tuple(sorted((p for p in parts if p[1]), key=lambda p: (-p[1], p[0]))[:3])
 
     def _stand_in_of(self, item: Item) -> str | None:
         shown = self._engine.shown
@@ -544,10 +592,11 @@ class Session:
     def _serve_directives(self) -> None:
         """A `[RETRIEVE: id]` in the newest assistant text is answered at the tail, once, as data."""
         log = self._engine.log
-        if not log.turns or log.turns[-1].kind is not TurnKind.ASSISTANT or not log.turns[-1].sources:
+        speaking = (TurnKind.ASSISTANT, TurnKind.EXCHANGE)
+        if log.open or not log.turns or log.turns[-1].kind not in speaking or log.own(len(log.turns) - 1):
             return
-        text = "\n".join(p.text for p in log.turns[-1].parts if p.role == "assistant")
-        wanted = [w for w in DIRECTIVE.findall(text)]
+        said = (p.text for p in log.turns[-1].parts if p.role == "assistant" and p.type is PartType.TEXT)
+        wanted = DIRECTIVE.findall("\n".join(said))
         if not wanted:
             return
         found = self._engine.inject(wanted)
@@ -558,6 +607,11 @@ class Session:
             if self._engine.log.item_at(item) is not None:
                 self.link(item, targets)
                 del self._pending_needs[item]
+
+    def _link_declared(self) -> None:
+        log = self._engine.log
+        for turn in range(self._declared.upto, log.settled):
+            self._declared.observe(log.graph, log.turns[turn], log.items_of_turn(turn))
 
     def _warn(self, text: str) -> None:
         if text not in self.warnings:
@@ -593,33 +647,84 @@ class Session:
         self._notes_store()
         return self._session_id if self._notes is None else self._notes[1]
 
-    def _write(self, fresh: list[Message], origins: Sequence[str]) -> None:
+    def _write(self) -> bool:
+        """Store what is not stored yet; False when another process wrote to this branch meanwhile.
+
+        A store that fails does not stop the call: what is missing is written with the next messages (I9).
+        """
         if self._store is None:
-            return
-        position = len(self._client)
-        records = [
-            _dumps({"m": m, "o": o} if o else {"m": m})
-            for m, o in zip(fresh, origins or [""] * len(fresh), strict=True)
-        ]
-        if not self._store.append(self._session_id, self._branch_id, position, records):
-            raise StoreError(
-                f"session {self._key.name!r} was changed by another process; open it again to go on from there"
-            )
+            return True
+        try:
+            done = self._store.append(self._session_id, self._branch_id, self._stored, self._records[self._stored :])
+        except StoreError as error:
+            self._warn(f"not stored yet, will be tried again: {error}")
+            return True
+        if done:
+            self._stored = len(self._records)
+        return done
 
     def _save(self) -> None:
         engine = self._engine
+        for failure in engine.failures:
+            self._warn(failure)
+        engine.failures.clear()
         fresh = engine.entries[engine.unsaved :]
         if self._store is not None and fresh:
-            self._store.write_ledger(self._session_id, self._branch_id, [ledger.dumps(e) for e in fresh])
+            try:
+                self._store.write_ledger(self._session_id, self._branch_id, [ledger.dumps(e) for e in fresh])
+            except StoreError as error:
+                self._warn(f"decisions not stored yet, will be tried again: {error}")
+                return
         engine.unsaved = len(engine.entries)
 
     def _load(self) -> None:
         """What the store has of this session: log first, then the decisions."""
         if self._store is None:
             return
-        records = [json.loads(r) for r in self._store.read(self._session_id, self._branch_id)]
-        entries = [ledger.loads(e) for e in self._store.read_ledger(self._session_id, self._branch_id)]
+        self._records = self._store.read(self._session_id, self._branch_id)
+        self._stored = len(self._records)
+        records = [json.loads(r) for r in self._records]
+        entries: list[dict[str, Any]] = []
+        for entry in map(ledger.loads, self._store.read_ledger(self._session_id, self._branch_id)):
+            if entry["type"] == "branch":
+                # What the older branch decided after the fork is not ours.
+                entries = [e for e in entries if e["raws"] <= entry["raws"]]
+            entries.append(entry)
         self._rebuild([r["m"] for r in records], [r.get("o", "") for r in records], entries)
+
+    def _reload(self) -> None:
+        assert self._store is not None
+        self._branch_id = self._store.head(self._session_id)
+        self._load()
+
+    def _reload_if_behind(self) -> bool:
+        """Whether another process went on with this session; then we are where it is."""
+        if self._store is None:
+            return False
+        head = self._store.head(self._session_id)
+        if head == self._branch_id and len(self._store.read(self._session_id, head, self._stored)) == 0:
+            return False
+        self._reload()
+        return True
+
+    def _adopted(self, messages: Sequence[Message]) -> int:
+        """How many messages are known when the client took our last view as its history; 0 when it did not."""
+        view, since = self._last_view, self._client[self._viewed_at :]
+        if not view or self._agreement(view, messages) < len(view):
+            return 0
+        if self._agreement(since, messages[len(view) :]) < len(since):
+            return 0
+        known = len(view) + len(since)
+        self._shift = (len(view), self._viewed_at if self._shift is None else self._log_position(self._viewed_at))
+        self._client = _copy_messages(messages[:known])
+        self._viewed_at = len(view)
+        return known
+
+    def _log_position(self, position: int) -> int:
+        """Position of a client's message among the messages of the log (recalls put in by us not counted)."""
+        if self._shift is None or position < self._shift[0]:
+            return position
+        return position - self._shift[0] + self._shift[1]
 
     def _rebuild(self, messages: list[Message], origins: list[str], entries: list[dict[str, Any]]) -> None:
         engine = self._engine = self._new_engine()
@@ -642,20 +747,33 @@ class Session:
                             provenance=Provenance.DECLARED, why=entry["why"],
                         )  # fmt: skip
                     )
+        self._declared = Declared()
+        for entry in entries:
+            if entry["type"] == "declare":
+                self._declared.declare(
+                    Declaration(tool=entry["tool"], reads=tuple(entry["reads"]), produces=tuple(entry["produces"]))
+                )
+        self._link_declared()
         engine.restore(entries)
-        self._client, self._origins = list(messages), list(origins)
-        if engine.shown.note is not None or entries:
-            self._last_view = [_copy(m) for m in engine.view_cache.messages]
+        self._client, self._shift = list(messages), None
+        engine._refresh()  # noqa: SLF001
+        self._last_view = [_copy(m) for m in engine.log.wire.finish(engine.view_cache.messages, engine.log.quirks)]
+        self._viewed_at = len(self._client)
 
     def _branch(self, at: int) -> None:
         """The client's history parts from ours after `at` messages: go on from there on a new branch."""
+        if self._shift is not None and at < self._shift[0]:
+            at = 0  # an edit inside a view that the client adopted: its own history starts anew
+        at = self._log_position(at)
         if self._store is not None:
             self._branch_id = self._store.fork(self._session_id, self._branch_id, at)
-        kept_raws = self._client[:at]
-        entries = [e for e in self._engine.entries if _made_before(e, at)]
-        origins = self._origins[:at]
-        self._rebuild(kept_raws, origins, entries)
+        records = [json.loads(r) for r in self._records[:at]]
+        raws = at + sum(n for start, n in self._engine.injections if start < at)
+        entries = [e for e in self._engine.entries if e["raws"] <= raws]
+        self._records, self._stored = self._records[:at], at
+        self._rebuild([r["m"] for r in records], [r.get("o", "") for r in records], entries)
         self._engine.unsaved = len(entries)
+        self._engine._record({"type": "branch", "step": self._engine.log.step})  # noqa: SLF001
 
     def _agreement(self, known: Sequence[Message], messages: Sequence[Message]) -> int:
         """How many messages at the front are the same."""
@@ -689,8 +807,8 @@ def _covered(item: int, note: Note | None, level: Level, items: Mapping[int, Ite
     return item in items and (level > Level.STUB or (note is not None and note.holds(item)) or level is Level.STUB)
 
 
-def _made_before(entry: dict[str, Any], at: int) -> bool:
-    return bool(entry.get("raws", entry.get("at", 0)) <= at)
+def _with_origins(messages: Sequence[Message], origins: Sequence[str]) -> Iterator[tuple[Message, str]]:
+    return zip(messages, origins or [""] * len(messages), strict=True)
 
 
 def _unmarked(value: Any) -> Any:
@@ -704,6 +822,18 @@ def _copy(value: Any) -> Any:
     if isinstance(value, dict):
         return {k: _copy(v) for k, v in value.items()}
     return [_copy(v) for v in value] if isinstance(value, list | tuple) else value
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def _clean(value: Any) -> Any:
+    """A deep copy that can be sent: halves of surrogate pairs become U+FFFD, as every UTF-8 encoder demands."""
+    if isinstance(value, str):
+        return value if value.isascii() else _SURROGATE.sub("\ufffd", value)
+    if isinstance(value, dict):
+        return {_clean(k): _clean(v) for k, v in value.items()}
+    return [_clean(v) for v in value] if isinstance(value, list | tuple) else value
 
 
 def _copy_messages(messages: Sequence[Message]) -> list[Message]:

@@ -68,6 +68,8 @@ class AsyncSession:
     undo = _threaded(Session.undo)
     explain = _threaded(Session.explain)
     link = _threaded(Session.link)
+    declare = _threaded(Session.declare)
+    use_tools = _threaded(Session.use_tools)
     items = _threaded(Session.items)
     level = _threaded(Session.level)
     items_of = _threaded(Session.items_of)

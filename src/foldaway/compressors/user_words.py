@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from foldaway.linking.anchors import anchors
 
-_SENTENCE = re.compile(r"[^.!?。！？\n]*(?:[.!?。！？]+(?=\s|$|[^\x00-\x7f])|\n|$)|[^\n]+")
+_SENTENCE_END = re.compile(r"(?<=[.!?])(?=\s)|(?<=[。！？\n])")
 _BINDING = re.compile(
     r"\b(?:must|never|always|only|do not|don't|dont|should|shall|avoid|instead|without|except|unless|ensure|make sure|"
     r"no longer|not|remember|keep|use|please|want|need|important|require[sd]?|prefer|ban|stop|forbid|allow|can't|cannot|"
@@ -39,7 +39,7 @@ def constraints_only(text: str, item: int) -> str:
 
 
 def _keep(text: str, item: int, binds: Callable[[str, bool], bool]) -> str:
-    sentences = [m.group() for m in _SENTENCE.finditer(text) if m.group().strip()]
+    sentences = [s for s in _SENTENCE_END.split(text) if s.strip()]
     last = len(sentences) - 1
     kept = [s for number, s in enumerate(sentences) if binds(s, number in (0, last))]
     left_out = sum(len(s.split()) or 1 for s in sentences) - sum(len(s.split()) or 1 for s in kept)

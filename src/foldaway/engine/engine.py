@@ -5,14 +5,15 @@ append ─▶ link ─▶ value ─▶ propose ─▶ rehearse ─▶ commit ─
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from foldaway.engine import ledger
 from foldaway.engine.constraints import HARD, SOFT, Scene, protected
+from foldaway.engine.draft import Draft
 from foldaway.engine.log import OWN, Log
-from foldaway.engine.planner import Planned, Planner
+from foldaway.engine.planner import POLICY_TRIGGER, Planned, Planner
 from foldaway.engine.recall import Recalled, as_data, recall
 from foldaway.engine.snapshot import Snapshot
 from foldaway.engine.stubs import Stubs
@@ -21,6 +22,8 @@ from foldaway.model.items import Item, Level
 from foldaway.model.plan import Budget, Commit
 from foldaway.model.wire import Message, TurnKind
 
+PINNED = "pinned"
+"""Trigger of the commit that shows a pinned item whole again."""
 GUARD_STEPS = 6
 """Steps for which a recalled item stays protected; doubled with each further fault of the same item (I7)."""
 THRASH_FAULTS = 3
@@ -50,6 +53,8 @@ class Engine:
     """(position among the log's messages, how many) of recalls put in by us, in order."""
     faults: dict[int, int] = field(default_factory=dict)
     commits: int = 0
+    failures: list[str] = field(default_factory=list)
+    """What went wrong inside and was worked around; the session reports each."""
     factor: float = 1.0
     """Provider's count / own count, from reported usage."""
     _dirty: bool = False
@@ -96,7 +101,7 @@ class Engine:
         scene = self._scene()
         kept = {**protected(scene, SOFT), **protected(scene, HARD)}
         draft = self._draft()
-        return self.planner._snapshot(draft, self.tokens(), floor, low, budget, kept)  # noqa: SLF001
+        return self.planner.snapshot(draft, self.tokens(), floor, low, budget, kept)
 
     def preview(self) -> Planned | None:
         """The commit that would be made now; nothing changes."""
@@ -107,13 +112,15 @@ class Engine:
         """Take the last commit back; its items stay raw for some steps unless the ceiling demands them."""
         commits = [n for n, e in enumerate(self.entries) if e["type"] == "commit"]
         undone = {e["commit"] for e in self.entries if e["type"] == "undo"}
-        live = [n for n in commits if self.entries[n]["number"] not in undone]
+        live = [
+            n for n in commits if self.entries[n]["number"] not in undone and self.entries[n]["trigger"] != PINNED
+        ]
         if not live:
             return False
         entry = self.entries[live[-1]]
-        self._record({"type": "undo", "commit": entry["number"], "step": self.log.step})
-        for change in entry["changes"]:
-            self.guards[change[0]] = self.log.step + GUARD_STEPS
+        items = [change[0] for change in entry["changes"]]
+        self._record({"type": "undo", "commit": entry["number"], "items": items, "step": self.log.step})
+        self._guard(items, self.log.step + GUARD_STEPS)
         self._restore_shown()
         return True
 
@@ -121,7 +128,7 @@ class Engine:
         self._record({"type": "pin" if on else "unpin", "item": item, "step": self.log.step})
         (self.pins.add if on else self.pins.discard)(item)
         if on and self.shown.level(item) < Level.RAW:
-            self.raise_to_raw([item], "pinned")
+            self.raise_to_raw([item], PINNED)
 
     def fault(self, items: Sequence[int]) -> list[int]:
         """Items below raw were needed: protect them, count, and say which of them thrash."""
@@ -143,8 +150,7 @@ class Engine:
                     draft.set(other, Level.RAW, reason)
         before = self.tokens()
         tokens = draft.finish()
-        commit = self.planner._commit(draft, self.commits, reason, before, tokens, (), 0)  # noqa: SLF001
-        self._adopt(Planned(shown=draft.close(), commit=commit, tokens=tokens))
+        self._adopt(self.planner.closed(draft, self.commits, reason, before, tokens))
 
     def set_fixed(self, tokens: int) -> None:
         self.fixed_tokens = tokens
@@ -170,6 +176,8 @@ class Engine:
                     self.commits = max(self.commits, entry["number"] + 1)
                 case "usage":
                     self.factor = entry["factor"]
+                case "undo":
+                    self._guard(entry["items"], entry["step"] + GUARD_STEPS)
         self._restore_shown()
 
     # -- inside
@@ -186,15 +194,14 @@ class Engine:
         budget = self.effective_budget()
         _, _, high = self.planner.watermarks(self.shown, self.fixed_tokens, budget, frozenset(self.pins))
         trigger = force or ("high-watermark" if self.tokens() > min(high, budget.tokens) else "")
-        early = getattr(self.planner.policy, "due", None)
-        if not trigger and early is not None and early(self.snapshot()):
-            trigger = "policy"
+        if not trigger and self._policy_asks("due"):
+            trigger = POLICY_TRIGGER
         if not trigger:
             return None
-        planned = self._plan(trigger)
+        planned = self._safely_planned(trigger)
         if planned is None:
             return None
-        forced = bool(force) or self.tokens() > budget.tokens or trigger == "policy"
+        forced = bool(force) or self.tokens() > budget.tokens or trigger == POLICY_TRIGGER
         if not forced and not self.planner.pays(planned, self.fixed_tokens, FUTURE_CALLS):
             return None
         self._adopt(planned)
@@ -214,15 +221,20 @@ class Engine:
         else:
             messages = [self.log.wire.user_message(text)]
         self.injections.append((len(self.log.raws), len(messages)))
+        first = self.log.next_id
         self.append(messages, [OWN] * len(messages))
+        self._guard(range(first, self.log.next_id), self.log.step + GUARD_STEPS)
         return found
+
+    def _guard(self, items: Iterable[int], until: int) -> None:
+        for item in items:
+            self.guards[item] = max(until, self.guards.get(item, 0))
 
     def _bring_back(self) -> Commit | None:
         """Proactive recall (S1.8): what the next step is about to need comes back before the call."""
-        wanted = getattr(self.planner.policy, "bring_back", None)
-        if wanted is None or self.log.open or self.shown.note is None:
+        if self.log.open or self.shown.note is None:
             return None
-        asked = wanted(self.snapshot())
+        asked = self._policy_asks("bring_back")
         if not asked:
             return None
         cost = sum(w.tokens for w in asked)
@@ -231,6 +243,29 @@ class Engine:
         self.inject([w.reference for w in asked])
         self._refresh()
         return None
+
+    def _policy_asks(self, question: str) -> Any:
+        """An optional question to the policy (`due`, `bring_back`); None when it has no answer or fails."""
+        answer = getattr(self.planner.policy, question, None)
+        if answer is None:
+            return None
+        try:
+            return answer(self.snapshot())
+        except Exception as error:  # noqa: BLE001  (policies are other people's code)
+            self.failures.append(f"policy {self.planner.policy_name}.{question} failed ({type(error).__name__}: {error})")
+            return None
+
+    def _safely_planned(self, trigger: str) -> Planned | None:
+        """A policy that fails does not stop the call: the plain recent window stands in, visibly (I9)."""
+        try:
+            return self._plan(trigger)
+        except Exception as error:  # noqa: BLE001  (policies are other people's code)
+            self.failures.append(f"policy {self.planner.policy_name} failed ({type(error).__name__}: {error})")
+            return self.planner.last_resort().plan(
+                shown=self.shown, view=self.view_cache, fixed_tokens=self.fixed_tokens,
+                budget=self.effective_budget(), pins=frozenset(self.pins), guarded=self._guarded(),
+                trigger=f"{trigger}, policy failed", number=self.commits,
+            )  # fmt: skip
 
     def _plan(self, trigger: str) -> Planned | None:
         return self.planner.plan(
@@ -264,9 +299,7 @@ class Engine:
     def _scene(self) -> Scene:
         return Scene(log=self.log, shown=self.shown, pins=frozenset(self.pins), guarded=self._guarded())
 
-    def _draft(self) -> Any:
-        from foldaway.engine.draft import Draft  # noqa: PLC0415
-
+    def _draft(self) -> Draft:
         self._refresh()
         return Draft.of(self.log, self.stubs, self.shown, self.fixed_tokens, self.view_cache.per_turn)
 

@@ -67,13 +67,18 @@ class Log:
 
     def append(self, messages: Sequence[Message], origins: Sequence[str] = ()) -> None:
         """Take in new messages (already this log's own copies). O(size of what is new and of open turns)."""
-        self.raws.extend(messages)
-        self.origins.extend(origins or [""] * len(messages))
-        self._drop_provisional()
         start = self._settled_sources
+        given = list(origins or [""] * len(messages))
+        # Parsed before anything changes: a message that cannot be read leaves the log as it was.
         parsed = self.wire.parse(
-            self.raws[start:], origins=[ENVIRONMENT if o else "" for o in self.origins[start:]], quirks=self.quirks, start=start
+            [*self.raws[start:], *messages],
+            origins=[ENVIRONMENT if o else "" for o in (*self.origins[start:], *given)],
+            quirks=self.quirks,
+            start=start,
         )
+        self.raws.extend(messages)
+        self.origins.extend(given)
+        self._drop_provisional()
         self.repairs = [r for r in self.repairs if r.position < start] + list(parsed.repairs)
         for turn in parsed.turns:
             self._add(turn)
@@ -151,6 +156,10 @@ class Log:
         if self._steps(turn):
             self.step += 1
 
+    def own(self, turn: int) -> bool:
+        """Whether Foldaway put this turn in itself."""
+        return self._own(self.turns[turn])
+
     def _own(self, turn: Turn) -> bool:
         return bool(turn.sources) and self.origins[turn.sources[0]] == OWN
 
@@ -165,10 +174,11 @@ class Log:
         kind, pinned = draft.kind, draft.pinned
         if self._own(turn):
             kind, pinned = Kind.RECALLED, False
-        if kind is Kind.USER and tokens > self.paste_tokens:
-            kind, pinned = Kind.PASTE, False
-        elif kind is Kind.USER and (self._goal is None or self._goal >= self.next_id):
+        if kind is Kind.USER and (self._goal is None or self._goal >= self.next_id):
+            # The task itself, however long: the prologue is never evicted.
             kind, self._goal = Kind.GOAL, self.next_id
+        elif kind is Kind.USER and tokens > self.paste_tokens:
+            kind, pinned = Kind.PASTE, False
         return Item(
             id=self.next_id, turn=index, parts=draft.parts, kind=kind, tokens=tokens, created_step=self.step,
             title=draft.title, name=draft.name, pinned=pinned, persisted=draft.persisted, targets=draft.targets,

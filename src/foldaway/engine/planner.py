@@ -8,7 +8,7 @@ ladder, which always ends. A plan is a value: making one changes nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from foldaway.compressors.user_words import abstract_words, constraints_only
@@ -22,13 +22,15 @@ from foldaway.model.items import Item, Kind, Level
 from foldaway.model.plan import Budget, Change, Commit, LevelChange, Mention, Prices, Refusal
 from foldaway.model.wire import PartType
 
+POLICY_TRIGGER = "policy"
+"""Trigger of a commit that the policy itself asked for: all that it proposes is taken."""
 NOTE_SHARE = 0.35
 """Share of the room up to the low watermark that the lines of a fold note may take where the policy sets none."""
 WORDS_SHARE = 0.5
 """Share of the room (budget less system prompt and tools) that user words may take before the oldest are abstracted."""
 SMALLEST_MASK_CHARS = 400
 SMALLEST_GAIN = 8
-NEWEST_WORDS = 4
+NEWEST_WORDS = 1
 """User texts at the end that are never abstracted."""
 WORDS_REASON = "user words passed their share of the room: oldest plain turns are shortened"
 
@@ -37,6 +39,13 @@ class Policy(Protocol):
     """Proposes level changes, best first; pure and deterministic. The planner cuts."""
 
     def propose(self, snapshot: Snapshot) -> Iterable[Change | Mention]: ...
+
+
+class NoPolicy:
+    """Proposes nothing."""
+
+    def propose(self, snapshot: Snapshot) -> Iterable[Change | Mention]:
+        return ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +67,7 @@ class Planner:
     strict: bool = False
     """Never abstract user words, whatever share of the room they take."""
     words_share: float = WORDS_SHARE
+    _pins: frozenset[int] = frozenset()
 
     def watermarks(self, shown: Shown, fixed_tokens: int, budget: Budget, pins: frozenset[int]) -> tuple[int, int, int]:
         """(floor, low, high) in tokens; the shares count from the pinned floor (S: a long prologue leaves room)."""
@@ -71,6 +81,7 @@ class Planner:
     ) -> Planned | None:  # fmt: skip
         """The commit that frees down to the low watermark, or None when nothing changes."""
         floor, low, _ = self.watermarks(shown, fixed_tokens, budget, pins)
+        self._pins = pins
         scene = Scene(log=self.log, shown=shown, pins=pins, guarded=guarded)
         hard, soft = protected(scene, HARD), protected(scene, SOFT)
         draft = Draft.of(self.log, self.stubs, shown, fixed_tokens, view.per_turn)
@@ -78,8 +89,8 @@ class Planner:
         refused: list[Refusal] = []
         if not self.strict:
             self._abstract_words(draft, budget, hard)
-        snapshot = self._snapshot(draft, before, floor, low, budget, {**soft, **hard})
-        whole = getattr(self.policy, "plans_whole", False)
+        snapshot = self.snapshot(draft, before, floor, low, budget, {**soft, **hard})
+        whole = trigger == POLICY_TRIGGER or getattr(self.policy, "plans_whole", False)
         for change in self.policy.propose(snapshot):
             if isinstance(change, Mention):
                 draft.mention(change.anchors)
@@ -88,7 +99,7 @@ class Planner:
                 break
             self._take(draft, change, {**soft, **hard}, refused)
         tokens = self._settle(draft, low, budget, hard, soft)
-        if not draft.before:
+        if not self._changes_anything(draft, shown):
             return None
         commit = self._commit(draft, number, trigger, before, tokens, refused, max(0, tokens - low))
         return Planned(shown=draft.close(), commit=commit, tokens=tokens)
@@ -116,7 +127,14 @@ class Planner:
                 total += sum(i.tokens for i in items if i.pinned or i.id in pins)
         return total
 
-    def _snapshot(
+    def _changes_anything(self, draft: Draft, shown: Shown) -> bool:
+        """Whether the view would differ: the same decision made again is no commit (I12)."""
+        levels = any(level is not draft.shown.level(i) for i, level in draft.before.items())
+        texts = any(shown.texts.get(i) != draft.shown.texts.get(i) for i in draft.before if shown.level(i) > Level.STUB)
+        note, old = draft.shown.note, shown.note
+        return levels or texts or (None if note is None else note.text) != (None if old is None else old.text)
+
+    def snapshot(
         self, draft: Draft, tokens: int, floor: int, low: int, budget: Budget, kept: dict[int, str]
     ) -> Snapshot:
         foldable = tuple(
@@ -196,7 +214,7 @@ class Planner:
     def _mask_last(self, draft: Draft, excess: int, hard: dict[int, str], soft: dict[int, str]) -> None:
         """Results of the last turn too big for the room: head, tail and a handle, the largest first."""
         large = sorted(
-            (i for i in self._last_items(draft, hard) if self._maskable(i)), key=lambda i: (-self._now(draft, i), i.id)
+            (i for i in self._last_items(draft, hard) if self._maskable(i, self._pins)), key=lambda i: (-self._now(draft, i), i.id)
         )
         if not large:
             return
@@ -222,7 +240,7 @@ class Planner:
         for item in self._last_items(draft, {}):
             if excess <= 0:
                 return
-            if item.kind in (Kind.PASTE, Kind.ATTACHMENT):
+            if item.kind in (Kind.PASTE, Kind.ATTACHMENT) and item.id not in self._pins:
                 before = draft.tokens()
                 draft.set(item, Level.STUB, "over the ceiling: pasted text and attachments fold")
                 excess -= before - draft.tokens()
@@ -235,7 +253,9 @@ class Planner:
             if not i.pinned and (not kept or i.id in kept) and draft.shown.level(i.id) > Level.STUB
         ]
 
-    def _maskable(self, item: Item) -> bool:
+    def _maskable(self, item: Item, pins: frozenset[int]) -> bool:
+        if item.pinned or item.id in pins:
+            return False
         parts = [self.log.turns[item.turn].parts[p] for p in item.parts]
         return any(p.type is PartType.RESULT for p in parts) or item.kind in (Kind.PASTE,) or (
             len(parts) == 1 and parts[0].role in ("user", "tool") and not item.pinned
@@ -279,6 +299,15 @@ class Planner:
         level = Level.ABSTRACT if short else Level.STUB
         draft.set(item, level, WORDS_REASON, text=short or None, anchors=())
         return before - after
+
+    def closed(self, draft: Draft, number: int, trigger: str, before: int, tokens: int) -> Planned:
+        """A finished draft as a plan of its own (pins, undone commits)."""
+        commit = self._commit(draft, number, trigger, before, tokens, (), 0)
+        return Planned(shown=draft.close(), commit=commit, tokens=tokens)
+
+    def last_resort(self) -> Planner:
+        """The same planner with no policy at all: the ladder alone keeps the ceiling, oldest first."""
+        return replace(self, policy=NoPolicy(), policy_name="last-resort")
 
     def _commit(
         self, draft: Draft, number: int, trigger: str, before: int, tokens: int, refused: Sequence[Refusal], missing: int

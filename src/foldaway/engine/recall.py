@@ -1,6 +1,6 @@
 """Bringing things back: by id, by range of lines, by words; the text is data and marked as such.
 
-References: `12`, `#12`, `12-15`, `#12–#15`, `12:40-80` (lines of one item), several separated by commas, each with
+References: `12`, `#12`, `12-15`, `#12–#15`, `12:40-80` (lines of one item), `12.call` (its arguments), several separated by commas, each with
 words behind it (`#12 gate`: the lines of #12 about "gate"); anything else is taken as words to search for.
 """
 
@@ -18,11 +18,12 @@ from foldaway.model.items import Item, Kind
 
 DIRECTIVE = re.compile(r"\[RETRIEVE:\s*([^\]\n]{1,200})\]")
 _REFERENCE = re.compile(
-    r"^\s*#?(?P<first>\d{1,9})(?:\s*[-–]\s*#?(?P<last>\d{1,9}))?(?::(?P<from>\d{1,9})(?:\s*[-–]\s*(?P<to>\d{1,9}))?)?"
+    r"^\s*#?(?P<first>\d{1,9})(?P<call>\.call)?(?:\s*[-–]\s*#?(?P<last>\d{1,9}))?(?::(?P<from>\d{1,9})(?:\s*[-–]\s*(?P<to>\d{1,9}))?)?"
     r"(?:\s+(?P<words>.+?))?\s*$",
     re.DOTALL,
 )
 _WORD = re.compile(r"[\w./@+-]+|[一-鿿]")
+_OWN_MARK = re.compile(r"\[(\s*/?\s*(?:foldaway|RETRIEVE))", re.IGNORECASE)
 CONTEXT_LINES = 2
 """Lines around each line that matches the words."""
 WORD_HITS = 5
@@ -47,6 +48,7 @@ def recall(log: Log, reference: str | Sequence[str], find: str | None = None) ->
     texts: list[str] = []
     items: list[int] = []
     problems: list[str] = []
+    got: set[tuple[int, str]] = set()
     for one in _split(wanted):
         matched = _REFERENCE.match(one)
         if matched is None:
@@ -58,9 +60,11 @@ def recall(log: Log, reference: str | Sequence[str], find: str | None = None) ->
             found, problem = _by_id(log, matched, find)
             problems.extend([problem] if problem else [])
         for item, text in found:
+            if (item.id, text) not in got:
+                got.add((item.id, text))
+                texts.append(text)
             if item.id not in items:
                 items.append(item.id)
-                texts.append(text)
     return Recalled(text="\n".join(texts), items=tuple(items), found=bool(items), problem="; ".join(problems))
 
 
@@ -74,20 +78,26 @@ def _split(references: Sequence[str]) -> list[str]:
 
 def _by_id(log: Log, matched: re.Match[str], find: str | None) -> tuple[list[tuple[Item, str]], str]:
     first = int(matched["first"])
-    last = min(int(matched["last"] or first), first + LARGEST_RANGE)
+    asked = int(matched["last"] or first)
+    last = min(asked, first + LARGEST_RANGE - 1)
     words = matched["words"] or find
     found = []
     for number in range(first, last + 1):
         item = log.item_at(number)
         if item is None:
             continue
-        text = log.result_text(item) if first == last else log.text_of(item)
+        if matched["call"]:
+            text = log.action_text(item)
+        else:
+            text = log.result_text(item) if first == last else log.text_of(item)
         if matched["from"]:
             start, end = int(matched["from"]), int(matched["to"] or matched["from"])
             text = "\n".join(text.split("\n")[max(0, start - 1) : end])
         elif words:
             text = part_about(text, words)
         found.append((item, text))
+    if last < asked:
+        return found, f"#{first}–#{asked} is a long range: here are #{first}–#{last}, ask for the rest"
     problem = "" if found else f"no item #{first}" + (f"–#{last}" if last != first else "") + " in this session"
     return found, problem
 
@@ -144,6 +154,6 @@ def as_data(recalled: Recalled, limit_chars: int) -> str:
     body = recalled.text
     if len(body) > limit_chars:
         body = cut_head(body, limit_chars) + f"\n[foldaway: {len(body) - limit_chars:,} more characters; ask for lines]"
-    body = body.replace("[/foldaway recall", "[∕foldaway recall")
+    body = _OWN_MARK.sub(r"(\1", body)
     tail = f"\n{recalled.problem}" if recalled.problem else ""
     return f"{recall_head(recalled.items)}\n{body}{tail}\n[/foldaway recall]"

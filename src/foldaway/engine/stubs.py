@@ -95,9 +95,10 @@ class Stubs:
 
     def arguments(self, item: Item) -> dict[str, str]:
         """What replaces a call's arguments, whole."""
-        return {"foldaway": f"arguments of #{item.id} folded away; {self.ask(f'#{item.id}')}"}
+        return {"foldaway": f"arguments of #{item.id} folded away; {self.ask(f'#{item.id}.call')}"}
 
 
+_OWN_MARK = re.compile(r"\[(\s*/?\s*(?:foldaway|RETRIEVE))", re.IGNORECASE)
 _RECALL_HEAD = re.compile(r"\[foldaway recall ([#\d, ]+):")
 
 
@@ -115,7 +116,7 @@ def copied_ids(text: str) -> list[int]:
 
 def clean(text: str) -> str:
     """A literal as it may stand in a stub: on one line, unable to open or close a mark of Foldaway's."""
-    return one_line(text, 240).replace(MARK, "(foldaway").replace("[RETRIEVE", "(RETRIEVE")
+    return _OWN_MARK.sub(r"(\1", one_line(text, 240))
 
 
 def size(tokens: int) -> str:

@@ -18,6 +18,8 @@ from foldaway.model.wire import Edit, Message, PartType, TurnKind
 
 SMALL_ARGUMENTS = 48
 """Tokens up to which a call's arguments stay when its result is a stub."""
+LARGE_ARGUMENTS = 1_200
+"""Tokens up to which they stay when its result is masked or a digest."""
 
 
 @dataclass(slots=True)
@@ -147,8 +149,8 @@ def _span_edits(log: Log, item: Item, stubs: Stubs, text: str | None, *, keep_ar
     for number in item.parts:
         part = log.turns[item.turn].parts[number]
         if part.type is PartType.CALL:
-            small = log.counter.counter.count(part.text) <= SMALL_ARGUMENTS
-            if not keep_arguments and not small and isinstance(part.arguments, dict):
+            size = log.counter.counter.count(part.text)
+            if size > (LARGE_ARGUMENTS if keep_arguments else SMALL_ARGUMENTS):
                 edits[number] = Edit(arguments=dict(stubs.arguments(item)))
         else:
             results.append(number)

@@ -14,6 +14,7 @@ from foldaway.linking.anchors import AnchorKind
 ACTIVE_USED = 2_000
 ACTIVE_SEEN = 3_000
 """How many anchors stay candidates for a stub: those the agent used, and those it only saw, newest mention first."""
+SUPPLIERS = 4
 RECENT_ITEMS = 8
 """How many of the newest items that hold an anchor are remembered, besides the first."""
 
@@ -39,6 +40,8 @@ class Anchor:
     last_seen_step: int = -1
     last_used_step: int = -1
     first_used_step: int = -1
+    suppliers: list[int] = field(default_factory=list)
+    """Observations that held it: the first and the newest few, ascending."""
     items: list[int] = field(default_factory=list)
     """The newest items that hold it, ascending."""
     position: float = 0.0
@@ -91,6 +94,9 @@ class AnchorIndex:
             anchor = self._touch(literal, kind, item, step, by_agent=False, position=rank / count, company=count)
             anchor.seen += 1
             anchor.last_seen_step = step
+            if len(anchor.suppliers) >= SUPPLIERS:
+                del anchor.suppliers[1]
+            anchor.suppliers.append(item)
             if anchor.used:
                 _newest(self._used, literal, anchor, ACTIVE_USED)
             else:

@@ -14,8 +14,8 @@ from foldaway.linking.anchors import AnchorKind, anchors
 from foldaway.model.items import Kind
 
 _WORDS: tuple[tuple[Kind, frozenset[str]], ...] = (
+    (Kind.PLAN, frozenset("todo todos todowrite plan planner checklist".split())),
     (Kind.EDIT, frozenset("edit write create patch replace insert update delete remove move rename book cancel send add set put post modify undo apply multiedit".split())),
-    (Kind.PLAN, frozenset("todo todos todowrite plan planner checklist goal goals task tasks".split())),
     (Kind.SEARCH, frozenset("grep rg search find query lookup route retrieve websearch".split())),
     (Kind.LISTING, frozenset("ls list glob tree dir listing".split())),
     (Kind.READ, frozenset("read view open cat fetch get show browse visit download scrape load goto".split())),

@@ -13,8 +13,6 @@ from foldaway.linking.index import AnchorIndex
 
 COMMON = 12
 """A value that more observations than this hold gives no link."""
-TARGETS = 3
-"""A value credits its first supplier and the newest ones, at most this many."""
 
 
 def link_reuse(graph: Graph, index: AnchorIndex, item: int, used: Iterable[str]) -> None:
@@ -24,8 +22,7 @@ def link_reuse(graph: Graph, index: AnchorIndex, item: int, used: Iterable[str])
     for anchor in index.known(used):
         if not 0 < anchor.seen <= COMMON:
             continue
-        suppliers = {i for i in (*anchor.items[-TARGETS:], anchor.first_item) if i != item}
-        for supplier in sorted(suppliers):
+        for supplier in sorted({i for i in anchor.suppliers if i != item}):
             weights[supplier] = weights.get(supplier, 0.0) + 1.0 / anchor.seen
             reasons.setdefault(supplier, []).append(anchor.literal)
     for supplier in sorted(weights):
