@@ -665,9 +665,10 @@ class Session:
 
     def _save(self) -> None:
         engine = self._engine
-        for failure in engine.failures:
-            self._warn(failure)
-        engine.failures.clear()
+        for failures in (engine.failures, engine.log.failures):
+            for failure in failures:
+                self._warn(failure)
+            failures.clear()
         fresh = engine.entries[engine.unsaved :]
         if self._store is not None and fresh:
             try:

@@ -102,9 +102,9 @@ def test_what_does_not_fit_the_window_is_not_sent(foldaway: Any, put: Put) -> No
     assert ran.talk.startswith("error: over the budget")
 
 
-def test_lone_surrogates_come_through(foldaway: Any) -> None:
+def test_half_a_surrogate_pair_is_sent_as_a_replacement_character(foldaway: Any) -> None:
     data = b'[{"role": "user", "content": "a \\ud83d b"}]'
-    assert foldaway("fit", "-", "--budget", 900, stdin=data).json == json.loads(data)
+    assert foldaway("fit", "-", "--budget", 900, stdin=data).json == [{"role": "user", "content": "a \ufffd b"}]
 
 
 @pytest.mark.parametrize(

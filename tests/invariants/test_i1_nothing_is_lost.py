@@ -53,7 +53,7 @@ def test_the_arguments_of_a_folded_call_come_back_too(format: str) -> None:
         walk.add(walk.writer.call("read_file", prose(150, n), path=f"{n}.md"))
         walk.session.view()
     assert walk.session.level(edit) < Level.RAW
-    assert "crane slot 7919" in walk.session.recall(f"#{edit}").text
+    assert "crane slot 7919" in walk.session.recall(f"#{edit}.call").text
 
 
 def test_a_process_that_dies_without_closing_loses_nothing(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def test_another_process_on_the_same_store_sends_the_same_bytes(
 
 @pytest.mark.parametrize("policy", policy_names())
 def test_protection_after_an_undo_outlives_a_restart(policy: str) -> None:
-    walk = Walk(format="openai_chat", policy=policy, budget=1500, warm_steps=12)
+    walk = Walk(format="openai_chat", policy=policy, budget=1200, warm_steps=14)
     assert walk.session.view().commit is not None
     assert walk.session.undo()
     again = walk.open()

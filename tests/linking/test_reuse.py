@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from foldaway import Session
 from foldaway.linking.graph import Provenance
-from foldaway.linking.reuse import COMMON, TARGETS
+from foldaway.linking.index import SUPPLIERS
+from foldaway.linking.reuse import COMMON
 from foldaway.testing.histories import Writer
 
 
@@ -32,7 +33,7 @@ def test_a_value_seen_in_many_places_says_little_and_one_seen_everywhere_nothing
             writer.call("grep", "berth_table_77", pattern=str(n))
         writer.call("read_file", "ok", path="berth_table_77")
         needs = linked(writer).engine.log.graph.needs(copies + 2)
-        assert len(needs) <= TARGETS + 1
+        assert len(needs) <= SUPPLIERS
         weights.append(max((link.weight for link in needs), default=0.0))
     assert weights == sorted(weights, reverse=True)
     assert weights[0] == 1.0

@@ -57,6 +57,7 @@ class AsyncSession:
     report_usage = _threaded(Session.report_usage)
     recall = _threaded(Session.recall)
     recall_messages = _threaded(Session.recall_messages)
+    recall_result = _threaded(Session.recall_result)
     recall_tool = _threaded(Session.recall_tool)
     search = _threaded(Session.search)
     remember = _threaded(Session.remember)

@@ -39,6 +39,8 @@ class Draft:
     before: dict[int, Level] = field(default_factory=dict)
     """Items changed -> their level before."""
     reasons: dict[int, str] = field(default_factory=dict)
+    base: Shown = field(default_factory=Shown)
+    """The state before; never changed."""
     old_note: Note | None = None
     lines_cost: int = 0
     visible_cost: int = 0
@@ -47,7 +49,7 @@ class Draft:
     def of(cls, log: Log, stubs: Stubs, shown: Shown, fixed_tokens: int, per_turn: dict[int, int]) -> Draft:
         draft = cls(
             log=log, stubs=stubs, shown=shown.copy(), fixed_tokens=fixed_tokens, per_turn=dict(per_turn),
-            old_note=shown.note,
+            base=shown, old_note=shown.note,
         )  # fmt: skip
         draft.visible_cost = sum(per_turn.values())
         if shown.note is not None:
@@ -143,6 +145,12 @@ class Draft:
                 insort(self.shown.turns, note.turn)
             self._recount(note.turn)
         return self.fixed_tokens + self.visible_cost
+
+    def altered(self, item: int) -> bool:
+        """Whether an item is shown otherwise than before: another level, or another text at the same one."""
+        if self.base.level(item) is not self.shown.level(item):
+            return True
+        return self.shown.level(item) > Level.STUB and self.base.texts.get(item) != self.shown.texts.get(item)
 
     def close(self) -> Shown:
         """The finished state: folded turns are no longer visited."""

@@ -48,7 +48,7 @@ def apply_commit(shown: Shown, entry: dict[str, Any]) -> None:
 
 
 def dumps(entry: dict[str, Any]) -> str:
-    return json.dumps(entry, ensure_ascii=True, separators=(",", ":"), sort_keys=True)
+    return json.dumps(entry, ensure_ascii=True, separators=(",", ":"))
 
 
 def loads(text: str) -> dict[str, Any]:

@@ -52,6 +52,8 @@ class Log:
     anchors: AnchorIndex = field(default_factory=AnchorIndex)
     graph: Graph = field(default_factory=Graph)
     episodes: Episodes = field(default_factory=Episodes)
+    failures: list[str] = field(default_factory=list)
+    """What went wrong in exchangeable parts and was worked around."""
     repairs: list[Repair] = field(default_factory=list)
     declared_needs: dict[int, tuple[int, ...]] = field(default_factory=dict)
     copies: dict[int, list[int]] = field(default_factory=dict)
@@ -191,6 +193,13 @@ class Log:
             self.episodes.observe(index, self.turns[index], self.items_of_turn(index), self.turn_step[index])
         self.settled = upto
 
+    def _anchors_in(self, part: Part) -> Mapping[str, AnchorKind]:
+        try:
+            return self.find_anchors(_readable(part))
+        except Exception as error:  # noqa: BLE001  (finders are other people's code)
+            self.failures.append(f"anchor finder failed ({type(error).__name__}: {error})")
+            return {}
+
     def _index(self, item: Item) -> None:
         turn = self.turns[item.turn]
         if item.kind is Kind.RECALLED:
@@ -204,7 +213,7 @@ class Log:
             part = turn.parts[number]
             if not part.text or part.type is PartType.REASONING or part.stand_in:
                 continue
-            found = self.find_anchors(_readable(part))
+            found = self._anchors_in(part)
             if not found:
                 continue
             if part.role == "assistant":

@@ -129,10 +129,8 @@ class Planner:
 
     def _changes_anything(self, draft: Draft, shown: Shown) -> bool:
         """Whether the view would differ: the same decision made again is no commit (I12)."""
-        levels = any(level is not draft.shown.level(i) for i, level in draft.before.items())
-        texts = any(shown.texts.get(i) != draft.shown.texts.get(i) for i in draft.before if shown.level(i) > Level.STUB)
         note, old = draft.shown.note, shown.note
-        return levels or texts or (None if note is None else note.text) != (None if old is None else old.text)
+        return any(map(draft.altered, draft.before)) or (None if note is None else note.text) != (None if old is None else old.text)
 
     def snapshot(
         self, draft: Draft, tokens: int, floor: int, low: int, budget: Budget, kept: dict[int, str]
@@ -226,7 +224,10 @@ class Planner:
                 text = self.log.result_text(item)
                 per_token = max(0.25, len(text) / max(1, item.tokens))
                 keep = max(SMALLEST_MASK_CHARS if excess < total // 2 else 160, int(cap * per_token))
-                draft.set(item, Level.MASKED, "last turn over the ceiling", text=self._fitting(item, text, keep, cap))
+                masked = self._fitting(item, text, keep, cap)
+                # A mask that frees nothing more stays as it is: the same decision again is no decision (I12).
+                if self.log.counter.counter.count(masked) <= self._now(draft, item) - SMALLEST_GAIN:
+                    draft.set(item, Level.MASKED, "last turn over the ceiling", text=masked)
 
     def _fitting(self, item: Item, text: str, keep: int, cap: int) -> str:
         for _ in range(8):
@@ -319,7 +320,7 @@ class Planner:
                 tokens_after=self._now(draft, self.log.items[i]) if draft.shown.level(i) > Level.STUB else 0,
             )  # fmt: skip
             for i in sorted(draft.before)
-            if draft.before[i] is not draft.shown.level(i)
+            if draft.altered(i)
         )
         return Commit(
             number=number, step=self.log.step, turns=len(self.log.turns), policy=self.policy_name, trigger=trigger,

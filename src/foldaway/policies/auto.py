@@ -28,7 +28,7 @@ class Auto:
     """Share of the room for raw turns at the tail, the protected ones included."""
     note_share: float = 0.45
     """Share of the room that the fold note gets even when a giant last turn fills the rest."""
-    story_share: float = 0.15
+    story_share: float = 0.25
     """Share of the note for the stub lines of the newest folded items, wanted anchors or not."""
     recall_share: float = 0.2
     """Share of the room above the floor that one proactive recall may take."""
