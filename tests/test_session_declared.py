@@ -60,7 +60,7 @@ def test_a_session_that_is_opened_again_knows_its_tools(tmp_path: Path) -> None:
     with Session(store=store) as session:
         assert declared(session, 3) == [(2, 1.0)]
         session.append(call(3, "cancel", {"order": "77123"}, "again"))
-        assert declared(session, 4) == [(2, 1.0)]
+        assert declared(session, 4) == [(2, 1.0), (3, 0.3)]
 
 
 def test_a_branch_knows_the_tools_told_before_it() -> None:

@@ -41,7 +41,7 @@ def test_the_table_shows_a_line_a_result_under_its_titles() -> None:
     head, _, line, *_ = replay_table([RESULT]).splitlines()
     cells = dict(zip(head.split(), line.split(), strict=True))
     assert cells["session"] == "a-session"
-    assert (cells["strict"], cells["strict+"], cells["loose"]) == ("75.0", "100.0", "87.5")
+    assert (cells["strict%"], cells["all%"], cells["recall%"], cells["values%"]) == ("75.0", "87.5", "100.0", "-")
     assert (cells["bill%"], cells["over"], cells["p95"]) == ("25.0", "2!1", "9.00")
 
 

@@ -10,13 +10,14 @@ from foldaway.lab.results import RULES, ReplayResult, Tallies, Tally, percentile
 from foldaway.model.plan import Prices
 
 COLUMNS = (
-    *("session", "policy", "budget", "calls", "peak", "mean", "strict", "strict+", "loose", "loose+", "bill%"),
+    *("session", "policy", "budget", "calls", "peak", "mean", "all%", "strict%", "values%", "recall%", "bill%"),
     *("extra", "commits", "breaks", "invalid", "over", "ms", "p95"),
 )
 
 LEGEND = (
-    "peak, mean: prompt tokens. strict, loose: share of the steps with needs for which every need stood in the view\n"
-    "(strict: rare literals only); +: or a stub led to it. bill%: of the full history's, recall calls included.\n"
+    "peak, mean: prompt tokens. all%: share of the steps with needs for which every need stood in the view; strict%:\n"
+    "rare literals only; values%: without passages (whole lines of edits, quoted strings); recall%: in view, or a stub\n"
+    "led to it. bill%: of the full history's, with one extra call for each need out of view.\n"
     "over: views over the budget that say so (silent ones behind a !). ms, p95: append and view, per call.\n"
     "A replay shows whether needed content was in view or recallable, not whether a model would have used it."
 )
@@ -103,9 +104,11 @@ def replay_table(results: Iterable[ReplayResult], *, intervals: bool = False) ->
 
 def _cells(result: ReplayResult, intervals: bool) -> list[str]:
     rates: list[str] = []
-    for rule in RULES:
+    for rule in ("loose", "strict", "values"):
         tally = result.steps.get(rule, Tally())
-        rates += [_rate(tally.visible, tally.total, intervals), _rate(tally.reachable, tally.total, intervals)]
+        rates.append(_rate(tally.visible, tally.total, intervals))
+    everything = result.steps.get("loose", Tally())
+    rates.append(_rate(everything.reachable, everything.total, intervals))
     over = str(result.over_flagged) + (f"!{result.over_silent}" if result.over_silent else "")
     calls = str(result.calls) + (f" (-{result.refused_calls})" if result.refused_calls else "")
     return [
