@@ -70,7 +70,16 @@ class Draft:
         return self.log.counter.counter.count(line) + 1
 
     def line_price(self, item: Item, anchors: Sequence[str]) -> int:
-        return self.price(self.stubs.line(item, anchors))
+        return self.price(self.stubs.line(item, anchors, self.said(item)))
+
+    def said(self, item: Item) -> str:
+        """The agent's own words beside a call, for the first call of its turn: what it was after."""
+        for other in self.log.items_of_turn(item.turn):
+            if other.kind is Kind.THOUGHT:
+                return self.log.text_of(other)
+            if self._carries(other):
+                break
+        return ""
 
     def set(
         self, item: Item, level: Level, reason: str, *, anchors: Sequence[str] | None = None, text: str | None = None
@@ -85,7 +94,7 @@ class Draft:
             chosen = self.default_anchors(item) if anchors is None else anchors
             self.shown.texts[item.id] = self.stubs.in_place(item, chosen)
             if item.kind not in (Kind.REASONING,):
-                self.shown.lines[item.id] = line = self.stubs.line(item, chosen)
+                self.shown.lines[item.id] = line = self.stubs.line(item, chosen, self.said(item))
                 self.lines_cost += self.price(line)
         elif level is not Level.RAW and not gone(self.shown, item):
             self.shown.texts[item.id] = self._text(item, level, anchors) if text is None else text

@@ -16,6 +16,8 @@ from foldaway.compressors.excerpt import excerpt
 from foldaway.linking.kinds import one_line
 from foldaway.model.items import Item, Kind
 
+SAID_CHARS = 64
+"""Of the agent's own words beside a call a stub line quotes this much."""
 LARGE_TOKENS = 1_000
 """From this size on a stub line says how large its item is."""
 MARK = "[foldaway"
@@ -45,13 +47,14 @@ class Stubs:
             case RecallBy.NONE:
                 return f"kept in the log as {reference}"
 
-    def line(self, item: Item, anchors: Sequence[str]) -> str:
-        """`#12 read src/a.py (1.2k): RateTable load_rates`"""
+    def line(self, item: Item, anchors: Sequence[str], said: str = "") -> str:
+        """`#12 read src/a.py (1.2k) «Look at the rates.»: RateTable load_rates`; `said`: the agent's own words."""
         title = clean(item.title)
         listed = " ".join(clean(a) for a in anchors)
         failed = "failed: " if item.kind is Kind.ERROR and not title.startswith("failed") else ""
         large = f" ({size(item.tokens)})" if item.tokens >= LARGE_TOKENS else ""
-        return f"#{item.id} {failed}{title}{large}" + (f": {listed}" if listed else "")
+        words = f" «{clean(one_line(said, SAID_CHARS))}»" if said else ""
+        return f"#{item.id} {failed}{title}{large}{words}" + (f": {listed}" if listed else "")
 
     def mention(self, anchors: Sequence[str]) -> str:
         """`also in what is folded: RateTable load_rates`"""

@@ -104,6 +104,9 @@ def title_of(name: str, arguments: Any, text: str, limit: int = 64) -> str:
     if files := _PATCHED.findall(main):
         return one_line("patched " + " ".join(dict.fromkeys(files)), limit)
     bare = _PREFIX.sub("", main)
+    if len(bare) > limit - len(name) - 1 and "/" in bare and not any(c.isspace() for c in bare):
+        # Of a long path the end says most.
+        bare = "…" + bare[-(limit - len(name) - 2) :]
     if words & _WORDS[-1][1] and bare.strip():
         return one_line(bare, limit)
     return one_line(f"{name} {bare}", limit)

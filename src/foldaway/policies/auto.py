@@ -28,7 +28,7 @@ class Auto:
     """Share of the room for raw turns at the tail, the protected ones included."""
     note_share: float = 0.45
     """Share of the room that the fold note gets even when a giant last turn fills the rest."""
-    story_share: float = 0.25
+    story_share: float = 0.2
     """Share of the note for the stub lines of the newest folded items, wanted anchors or not."""
     recall_share: float = 0.2
     """Share of the room above the floor that one proactive recall may take."""
@@ -81,21 +81,7 @@ class Auto:
 
     def _note(self, snapshot: Snapshot, keep: set[int], room: int) -> tuple[dict[int, list[str]], list[str], int]:
         """Stub lines (item -> anchors), anchors without a line, and the tokens of both, within `room`."""
-        lines: dict[int, list[str]] = {}
-        spent = 0
-        for items in reversed(foldable_turns(snapshot)):
-            if items[0].turn in keep:
-                continue
-            for item in items:
-                if item.kind not in NO_HOME:
-                    cost = snapshot.line_tokens(item, ())
-                    if spent + cost > room * self.story_share:
-                        break
-                    lines[item.id] = []
-                    spent += cost
-            else:
-                continue
-            break
+        lines, spent = self._story(snapshot, keep, int(room * self.story_share))
         chosen: dict[int, list[str]] = {}
         for anchor, home in self._wanted(snapshot, keep):
             if spent + anchor.tokens > room:
@@ -114,6 +100,20 @@ class Auto:
         for number in sorted(chosen):
             (lines[number] if number in lines else mentioned).extend(chosen[number])
         return lines, mentioned, spent
+
+    def _story(self, snapshot: Snapshot, keep: set[int], room: int) -> tuple[dict[int, list[str]], int]:
+        """Stub lines of the newest folded items, wanted anchors or not: what was done last, and their tokens."""
+        leaving = [i for turn in foldable_turns(snapshot) if turn[0].turn not in keep for i in turn]
+        told = [*map(snapshot.item, snapshot.lines), *leaving]
+        lines: dict[int, list[str]] = {}
+        spent = 0
+        for item in sorted((i for i in told if i.kind not in NO_HOME), key=lambda i: -i.id):
+            cost = snapshot.line_tokens(item, ())
+            if spent + cost > room:
+                break
+            lines[item.id] = []
+            spent += cost
+        return lines, spent
 
     def _wanted(self, snapshot: Snapshot, keep: set[int]) -> Iterator[tuple[Anchor, Item]]:
         """Anchors out of sight with the folded item they belong to, best need per token first."""
