@@ -25,7 +25,7 @@ from foldaway.linking.anchors import anchors
 from foldaway.linking.declared import Declaration, Declared, declaration_of
 from foldaway.linking.graph import Link, Provenance
 from foldaway.linking.kinds import Kinds
-from foldaway.model.items import Item, Level
+from foldaway.model.items import Item, Kind, Level
 from foldaway.model.plan import Budget, Commit, Prices
 from foldaway.model.wire import Message, PartType, Quirks, TurnKind
 from foldaway.protocols import Hit, MessageCounter, SessionKey, Store
@@ -266,12 +266,17 @@ class Session:
 
     # -- recall
 
-    def recall(self, reference: str | Sequence[str], find: str | None = None) -> Recalled:
+    def recall(
+        self, reference: str | Sequence[str], find: str | None = None, *, for_view: bool = False
+    ) -> Recalled:
         """Bring things back, byte for byte: ids, ranges, lines (`12:40-80`) or words; several in one call.
 
-        With `find`: the part about these words. What is recalled is protected for some steps (I7).
+        With `find`: the part about these words. What is recalled is protected for some steps (I7). An attachment is
+        its block as JSON; with `for_view` it is shown again in its place from the next view on.
         """
-        found = recall(self._engine.log, reference, find)
+        found = recall(self._engine.log, reference, find, for_view=for_view)
+        if for_view:
+            self._show_attachments(found)
         if found.items:
             thrash = self._engine.fault(found.items)
             for item in thrash:
@@ -281,7 +286,7 @@ class Session:
 
     def recall_messages(self, reference: str | Sequence[str], find: str | None = None) -> list[Message]:
         """Call and result, to append when the model itself asked: recalled text arrives at the tail, as data."""
-        found = self.recall(reference, find)
+        found = self.recall(reference, find, for_view=True)
         shown = reference if isinstance(reference, str) else ", ".join(reference)
         arguments = {"ids": shown, **({"find": find} if find else {})}
         call = f"recall_{self._engine.log.next_id}"
@@ -289,7 +294,7 @@ class Session:
 
     def recall_result(self, arguments: Mapping[str, Any]) -> str:
         """The text to answer a model's own `recall` call with: framed as data, its marks unable to close the frame."""
-        found = self.recall(str(arguments.get("ids", "")), find=arguments.get("find"))
+        found = self.recall(str(arguments.get("ids", "")), find=arguments.get("find"), for_view=True)
         return as_data(found, self._recall_chars())
 
     def recall_tool(self) -> dict[str, Any]:
@@ -601,6 +606,14 @@ class Session:
             return
         found = self._engine.inject(wanted)
         self._engine.fault(found.items)
+        self._show_attachments(found)
+
+    def _show_attachments(self, found: Recalled) -> None:
+        """A picture cannot come back as text: it is shown again in its place."""
+        items = self._engine.log.items
+        folded = [i for i in found.items if items[i].kind is Kind.ATTACHMENT and self.level(i) < Level.RAW]
+        if folded:
+            self._engine.raise_to_raw(folded, "recalled attachment")
 
     def _serve_needs(self) -> None:
         for item, targets in list(self._pending_needs.items()):
@@ -729,6 +742,7 @@ class Session:
 
     def _rebuild(self, messages: list[Message], origins: list[str], entries: list[dict[str, Any]]) -> None:
         engine = self._engine = self._new_engine()
+        engine.restoring = True
         self._resolve_budget()
         done = added = 0
         for entry in entries:
@@ -756,6 +770,7 @@ class Session:
                 )
         self._link_declared()
         engine.restore(entries)
+        engine.restoring = False
         self._client, self._shift = list(messages), None
         engine._refresh()  # noqa: SLF001
         self._last_view = [_copy(m) for m in engine.log.wire.finish(engine.view_cache.messages, engine.log.quirks)]

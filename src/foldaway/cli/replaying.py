@@ -22,14 +22,17 @@ from foldaway.settings.parts import make_policy, policy_names
 from foldaway.tokens import RequestCounter, get_counter
 
 COLUMNS = (
-    *("session", "policy", "budget", "calls", "peak", "mean", "seen%", "strict%", "reach%"),
-    *("bill%", "extra", "commits", "breaks", "ms"),
+    *("session", "policy", "budget", "calls", "peak", "mean", "seen%", "strict%", "values%"),
+    *("reach%", "bill%", "extra", "commits", "breaks", "ms"),
 )
 LEGEND = (
-    "peak, mean: prompt tokens. seen%: steps of which every need stood in the view (strict%: by rare literals only);\n"
-    "reach%: in the view, or a stub led to it. bill%: of full history's, extra calls for missing needs included.\n"
+    "peak, mean: prompt tokens. seen%: steps of which every need stood in the view; strict%: by rare literals only;\n"
+    "values%: without passages (whole lines of edits, quoted strings). reach%: in the view, or a stub led to it.\n"
+    "bill%: of full history's, extra calls for missing needs included.\n"
     "A need is a value that the recorded next step used again: a proxy, with the recording as witness, not a new run."
 )
+SEEN_RULES = ("loose", "strict", "values")
+"""The rules of lab.results.RULES that stand in the table, in the order of their columns."""
 NAME_WIDTH = 30
 
 
@@ -165,14 +168,13 @@ def _cells(result: ReplayResult, prices: Prices) -> list[str]:
     first = [clipped(result.session, NAME_WIDTH), result.policy, budget]
     if result.error:
         return [*first, "failed"]
-    loose, strict = result.steps.get("loose", Tally()), result.steps.get("strict", Tally())
+    loose = result.steps.get("loose", Tally())
     return [
         *first,
         f"{result.calls}",
         f"{result.peak_tokens}",
         f"{result.mean_tokens:.0f}",
-        _percent(loose.visible_rate),
-        _percent(strict.visible_rate),
+        *(_percent(result.steps.get(rule, Tally()).visible_rate) for rule in SEEN_RULES),
         _percent(loose.reachable_rate),
         f"{100 * result.bill.share_of(result.full_bill, prices):.1f}",
         f"{result.bill.extra_calls}",

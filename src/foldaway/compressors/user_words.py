@@ -14,7 +14,8 @@ from foldaway.linking.anchors import anchors
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?=\s)|(?<=[。！？\n])")
 _BINDING = re.compile(
     r"\b(?:must|never|always|only|do not|don't|dont|should|shall|avoid|instead|without|except|unless|ensure|make sure|"
-    r"no longer|not|remember|keep|use|please|want|need|important|require[sd]?|prefer|ban|stop|forbid|allow|can't|cannot|"
+    r"no longer|not|remember|keep|use|please|want|need|important|require[sd]?|prefer|ban|stop|forbid|allow|can't|"
+    r"cannot|"
     r"add|remove|delete|change|fix|write|create|rename|run|test|update|move|replace|implement|commit|push|revert|undo)\b"
     r"|不要|不得|必须|禁止|只能|请|务必|应该|需要|别|切勿|改|删|加",
     re.IGNORECASE,

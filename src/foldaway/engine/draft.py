@@ -64,7 +64,8 @@ class Draft:
         """What the view would cost; a note's head is counted as soon as anything is folded."""
         any_folded = self.old_note is not None or any(lv <= Level.STUB for lv in self._new_levels())
         mention = self.price(self.shown.mention) if self.shown.mention else 0
-        return self.fixed_tokens + self.visible_cost + self.lines_cost + mention + (NOTE_HEAD_TOKENS if any_folded else 0)
+        head = NOTE_HEAD_TOKENS if any_folded else 0
+        return self.fixed_tokens + self.visible_cost + self.lines_cost + mention + head
 
     def price(self, line: str) -> int:
         return self.log.counter.counter.count(line) + 1
@@ -212,7 +213,7 @@ class Draft:
         text = self.stubs.note(
             covers[0][0], covers[-1][1], (old.exchanges if old else 0) + len(new_turns),
             (old.tokens if old else 0) + sum(self.log.items[i].tokens for i in fell if self.before[i] > Level.STUB),
-            [*(self.shown.lines[i] for i in sorted(self.shown.lines)), *([self.shown.mention] if self.shown.mention else [])],
+            [*(self.shown.lines[i] for i in sorted(self.shown.lines)), *filter(None, [self.shown.mention])],
         )  # fmt: skip
         return Note(
             carrier=carrier, turn=turn, covers=covers, text=text,

@@ -24,6 +24,10 @@ from foldaway.model.wire import Message, TurnKind
 
 PINNED = "pinned"
 """Trigger of the commit that shows a pinned item whole again."""
+STRONG_LINK = 0.5
+"""From this weight on a recall brings along what the recalled item depends on."""
+SMALL_TOKENS = 150
+"""Dependencies up to this size come along whole, larger ones as their stub line."""
 GUARD_STEPS = 6
 """Steps for which a recalled item stays protected; doubled with each further fault of the same item (I7)."""
 THRASH_FAULTS = 3
@@ -53,6 +57,8 @@ class Engine:
     """(position among the log's messages, how many) of recalls put in by us, in order."""
     faults: dict[int, int] = field(default_factory=dict)
     commits: int = 0
+    restoring: bool = False
+    """The log is being rebuilt from the store: what happened is in the ledger already."""
     failures: list[str] = field(default_factory=list)
     """What went wrong inside and was worked around; the session reports each."""
     factor: float = 1.0
@@ -69,6 +75,21 @@ class Engine:
             self.shown.turns.pop()
         self.shown.upto = min(self.shown.upto, settled)
         self.log.append(messages, origins)
+        self._notice_refetches(settled)
+
+    def _notice_refetches(self, since: int) -> None:
+        """The agent made a folded call again: a fault that it repaired at its own price. Protect the new answer."""
+        for turn in range(since, self.log.settled):
+            for item in self.log.turn_items[turn]:
+                earlier = self.log.repeats.get(item)
+                if earlier is not None and self.shown.level(earlier) <= Level.STUB and not self.restoring:
+                    self.faults[item] = self.faults.get(earlier, 0) + 1
+                    self._guard([item], self._guarded_until(item))
+                    self._record({"type": "refetch", "item": item, "earlier": earlier, "step": self.log.step})
+
+    def _guarded_until(self, item: int) -> int:
+        """Each further fault of an item doubles the steps it stays protected for."""
+        return self.log.step + GUARD_STEPS * (1 << min(4, max(0, self.faults.get(item, 0) - 1)))
 
     # -- one way out
 
@@ -134,9 +155,8 @@ class Engine:
         """Items below raw were needed: protect them, count, and say which of them thrash."""
         below = [i for i in items if self.shown.level(i) < Level.RAW]
         for item in items:
-            count = self.faults.get(item, 0) + (item in below)
-            self.faults[item] = count
-            self.guards[item] = self.log.step + GUARD_STEPS * (1 << min(4, max(0, count - 1)))
+            self.faults[item] = self.faults.get(item, 0) + (item in below)
+            self._guard([item], self._guarded_until(item))
         self._record({"type": "fault", "items": list(items), "below": below, "step": self.log.step})
         return [i for i in below if self.faults[i] >= THRASH_FAULTS]
 
@@ -176,6 +196,10 @@ class Engine:
                     self.commits = max(self.commits, entry["number"] + 1)
                 case "usage":
                     self.factor = entry["factor"]
+                case "refetch":
+                    self.faults[entry["item"]] = self.faults.get(entry["earlier"], 0) + 1
+                    count = self.faults[entry["item"]]
+                    self._guard([entry["item"]], entry["step"] + GUARD_STEPS * (1 << min(4, max(0, count - 1))))
                 case "undo":
                     self._guard(entry["items"], entry["step"] + GUARD_STEPS)
         self._restore_shown()
@@ -213,8 +237,9 @@ class Engine:
         return self._inject(references)
 
     def _inject(self, references: Sequence[str]) -> Recalled:
-        found = recall(self.log, references)
-        text = as_data(found, max(1_000, self.budget.tokens))
+        found = recall(self.log, references, for_view=True)
+        room = max(1_000, self.budget.tokens)
+        text = as_data(found, room, rests_on=self._rests_on(found, room // 3))
         if any(t.kind is TurnKind.EXCHANGE for t in self.log.turns[-200:]) and not self.log.quirks.thinking:
             asked = {"ids": ", ".join(references)}
             messages = self.log.wire.exchange(f"recall_{self.log.next_id}", "recall", asked, text)
@@ -225,6 +250,21 @@ class Engine:
         self.append(messages, [OWN] * len(messages))
         self._guard(range(first, self.log.next_id), self.log.step + GUARD_STEPS)
         return found
+
+    def _rests_on(self, found: Recalled, chars: int) -> list[str]:
+        """What recalled items depend on and is out of sight too, as far as there is room: one line each."""
+        lines: list[str] = []
+        for number in found.items:
+            for link in self.log.graph.needs(number)[:3]:
+                item = self.log.items[link.target]
+                if link.weight < STRONG_LINK or link.target in found.items or self.shown.level(link.target) > Level.STUB:
+                    continue
+                short = self.log.result_text(item) if item.tokens <= SMALL_TOKENS else ""
+                line = self.stubs.line(item, ()) + (f"\n{short}" if short else "")
+                if line not in lines and len(line) <= chars:
+                    chars -= len(line)
+                    lines.append(line)
+        return lines
 
     def _guard(self, items: Iterable[int], until: int) -> None:
         for item in items:

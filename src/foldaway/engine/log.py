@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from foldaway.linking.anchors import AnchorKind, anchors
 from foldaway.linking.episodes import Episodes
@@ -55,7 +56,10 @@ class Log:
     failures: list[str] = field(default_factory=list)
     """What went wrong in exchangeable parts and was worked around."""
     repairs: list[Repair] = field(default_factory=list)
-    declared_needs: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    calls: dict[tuple[str, str], int] = field(default_factory=dict)
+    """(tool, arguments) -> the newest item that made this very call."""
+    repeats: dict[int, int] = field(default_factory=dict)
+    """Item -> the earlier item whose call it made again."""
     copies: dict[int, list[int]] = field(default_factory=dict)
     """Item -> recalled items that hold a copy of it or of a part."""
     reads: dict[str, list[int]] = field(default_factory=dict)
@@ -107,10 +111,18 @@ class Log:
         return "\n".join(turn.parts[p].text for p in item.parts if turn.parts[p].text)
 
     def result_text(self, item: Item) -> str:
-        """What came back: the result's text of a span, the whole text of any other item."""
+        """What came back: the result's text of a span, the block of an attachment as JSON, else the whole text."""
+        if item.kind is Kind.ATTACHMENT:
+            return json.dumps(self._block(item), ensure_ascii=False)
         parts = [self.turns[item.turn].parts[p] for p in item.parts]
         results = [p.text for p in parts if p.type is PartType.RESULT]
         return "\n".join(results) if results else self.text_of(item)
+
+    def _block(self, item: Item) -> Any:
+        turn = self.turns[item.turn]
+        part = turn.parts[item.parts[0]]
+        content = turn.messages[part.message].get("content")
+        return content[part.block] if isinstance(content, list) and part.block >= 0 else content
 
     def action_text(self, item: Item) -> str:
         """What the agent wrote: the call's arguments of a span, "" for items that are no action."""
@@ -206,6 +218,11 @@ class Log:
             for copied in copied_ids(self.text_of(item)):
                 self.copies.setdefault(copied, []).append(item.id)
             return
+        if item.name:
+            signature = item.name, self.action_text(item)
+            if signature in self.calls:
+                self.repeats[item.id] = self.calls[signature]
+            self.calls[signature] = item.id
         if item.kind is Kind.READ:
             for target in item.targets:
                 self.reads.setdefault(target.rsplit("/", 1)[-1], []).append(item.id)

@@ -130,7 +130,8 @@ class Planner:
     def _changes_anything(self, draft: Draft, shown: Shown) -> bool:
         """Whether the view would differ: the same decision made again is no commit (I12)."""
         note, old = draft.shown.note, shown.note
-        return any(map(draft.altered, draft.before)) or (None if note is None else note.text) != (None if old is None else old.text)
+        texts = [None if n is None else n.text for n in (note, old)]
+        return any(map(draft.altered, draft.before)) or texts[0] != texts[1]
 
     def snapshot(
         self, draft: Draft, tokens: int, floor: int, low: int, budget: Budget, kept: dict[int, str]
@@ -176,7 +177,8 @@ class Planner:
         if not getattr(self.policy, "plans_whole", False):
             draft.demote_lines(int(room * NOTE_SHARE), "note is full: oldest lines go first")
         tokens = draft.finish()
-        for rung in (self._fold_oldest, self._fold_soft, self._drop_lines, self._mask_last, self._drop_all, self._fold_pastes):
+        by_age = (self._fold_oldest, self._fold_soft)
+        for rung in (*by_age, self._drop_lines, self._mask_last, self._drop_all, self._fold_pastes):
             if tokens <= budget.tokens:
                 return tokens
             rung(draft, tokens - budget.tokens, hard, soft)
@@ -205,14 +207,16 @@ class Planner:
             if draft.tokens() <= goal:
                 return
             for item in self.log.items_of_turn(turn):
-                if not item.pinned and item.id not in kept and draft.shown.level(item.id) > Level.HIDDEN:
-                    if item.kind not in (Kind.PASTE, Kind.ATTACHMENT):
-                        draft.set(item, Level.HIDDEN, reason)
+                if item.pinned or item.id in kept or item.kind in (Kind.PASTE, Kind.ATTACHMENT):
+                    continue
+                if draft.shown.level(item.id) > Level.HIDDEN:
+                    draft.set(item, Level.HIDDEN, reason)
 
     def _mask_last(self, draft: Draft, excess: int, hard: dict[int, str], soft: dict[int, str]) -> None:
         """Results of the last turn too big for the room: head, tail and a handle, the largest first."""
         large = sorted(
-            (i for i in self._last_items(draft, hard) if self._maskable(i, self._pins)), key=lambda i: (-self._now(draft, i), i.id)
+            (i for i in self._last_items(draft, hard) if self._maskable(i, self._pins)),
+            key=lambda i: (-self._now(draft, i), i.id),
         )
         if not large:
             return
@@ -258,8 +262,10 @@ class Planner:
         if item.pinned or item.id in pins:
             return False
         parts = [self.log.turns[item.turn].parts[p] for p in item.parts]
-        return any(p.type is PartType.RESULT for p in parts) or item.kind in (Kind.PASTE,) or (
-            len(parts) == 1 and parts[0].role in ("user", "tool") and not item.pinned
+        return (
+            any(p.type is PartType.RESULT for p in parts)
+            or item.kind in (Kind.PASTE,)
+            or (len(parts) == 1 and parts[0].role in ("user", "tool") and not item.pinned)
         )
 
     def _now(self, draft: Draft, item: Item) -> int:
@@ -287,9 +293,7 @@ class Planner:
                     spent -= self._shorten(draft, item, shorten(self.log.text_of(item), item.id))
 
     def _instructions(self, draft: Draft) -> int:
-        return sum(
-            i.tokens for t in draft.shown.turns for i in self.log.items_of_turn(t) if i.kind is Kind.INSTRUCTION
-        )
+        return sum(i.tokens for t in draft.shown.turns for i in self.log.items_of_turn(t) if i.kind is Kind.INSTRUCTION)
 
     def _shorten(self, draft: Draft, item: Item, short: str) -> int:
         """Show user words by a shorter text, or by the fold note when nothing binding is left; returns the gain."""
@@ -311,14 +315,24 @@ class Planner:
         return replace(self, policy=NoPolicy(), policy_name="last-resort")
 
     def _commit(
-        self, draft: Draft, number: int, trigger: str, before: int, tokens: int, refused: Sequence[Refusal], missing: int
+        self,
+        draft: Draft,
+        number: int,
+        trigger: str,
+        before: int,
+        tokens: int,
+        refused: Sequence[Refusal],
+        missing: int,
     ) -> Commit:
         changes = tuple(
             LevelChange(
-                item=i, before=draft.before[i], after=draft.shown.level(i), reason=draft.reasons[i],
+                item=i,
+                before=draft.before[i],
+                after=draft.shown.level(i),
+                reason=draft.reasons[i],
                 tokens_before=self.log.items[i].tokens if draft.before[i] is Level.RAW else 0,
                 tokens_after=self._now(draft, self.log.items[i]) if draft.shown.level(i) > Level.STUB else 0,
-            )  # fmt: skip
+            )
             for i in sorted(draft.before)
             if draft.altered(i)
         )

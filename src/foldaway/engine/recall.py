@@ -42,8 +42,13 @@ class Recalled:
     """One line when nothing, or not all, was found."""
 
 
-def recall(log: Log, reference: str | Sequence[str], find: str | None = None) -> Recalled:
-    """Answer one or several references in one go. Never raises; unknown ids are named in `problem`."""
+def recall(
+    log: Log, reference: str | Sequence[str], find: str | None = None, *, for_view: bool = False
+) -> Recalled:
+    """Answer one or several references in one go. Never raises; unknown ids are named in `problem`.
+
+    An attachment comes back as its block in JSON, or, `for_view`, as a line that says it is shown again in its place.
+    """
     wanted = [reference] if isinstance(reference, str) else list(reference)
     texts: list[str] = []
     items: list[int] = []
@@ -60,6 +65,8 @@ def recall(log: Log, reference: str | Sequence[str], find: str | None = None) ->
             found, problem = _by_id(log, matched, find)
             problems.extend([problem] if problem else [])
         for item, text in found:
+            if for_view and item.kind is Kind.ATTACHMENT:
+                text = f"{item.title} #{item.id} is shown again in its place"  # noqa: PLW2901
             if (item.id, text) not in got:
                 got.add((item.id, text))
                 texts.append(text)
@@ -149,11 +156,16 @@ def search(log: Log, query: str, limit: int = 20) -> list[Item]:
     return [item for score, _, item in ranked if -score >= need][:limit] or [i for _, _, i in ranked[:limit]]
 
 
-def as_data(recalled: Recalled, limit_chars: int) -> str:
-    """A recall as it enters a view: framed as data, its own marks unable to close the frame."""
+def as_data(recalled: Recalled, limit_chars: int, rests_on: Sequence[str] = ()) -> str:
+    """A recall as it enters a view: framed as data, its own marks unable to close the frame.
+
+    `rests_on`: lines about what the recalled items depend on, put behind them.
+    """
     body = recalled.text
     if len(body) > limit_chars:
         body = cut_head(body, limit_chars) + f"\n[foldaway: {len(body) - limit_chars:,} more characters; ask for lines]"
+    if rests_on:
+        body = "\n".join((body, "it rests on:", *rests_on))
     body = _OWN_MARK.sub(r"(\1", body)
     tail = f"\n{recalled.problem}" if recalled.problem else ""
     return f"{recall_head(recalled.items)}\n{body}{tail}\n[/foldaway recall]"

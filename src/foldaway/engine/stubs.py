@@ -71,7 +71,8 @@ class Stubs:
     def in_place(self, item: Item, anchors: Sequence[str]) -> str:
         """What replaces one result whose exchange stays."""
         listed = ": " + " ".join(clean(a) for a in anchors) if anchors else ""
-        return f"{MARK}: result of #{item.id} folded away ({size(item.tokens)} tokens){listed}. {self.ask(f'#{item.id}')}]"
+        what = f"result of #{item.id} folded away ({size(item.tokens)} tokens)"
+        return f"{MARK}: {what}{listed}. {self.ask(f'#{item.id}')}]"
 
     def mask(self, item: Item, text: str, keep_chars: int) -> str:
         """Head and tail of a text with the mark of what is missing between them."""

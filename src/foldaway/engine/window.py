@@ -65,8 +65,8 @@ class Shown:
 
     def copy(self) -> Shown:
         return Shown(
-            levels=dict(self.levels), texts=dict(self.texts), lines=dict(self.lines), mention=self.mention, note=self.note,
-            turns=list(self.turns), upto=self.upto,
+            levels=dict(self.levels), texts=dict(self.texts), lines=dict(self.lines), mention=self.mention,
+            note=self.note, turns=list(self.turns), upto=self.upto,
         )  # fmt: skip
 
     def extend(self, log: Log) -> list[int]:
@@ -156,7 +156,8 @@ def _span_edits(log: Log, item: Item, stubs: Stubs, text: str | None, *, keep_ar
             results.append(number)
     if text is not None and results:
         edits[results[0]] = Edit(text=text)
-        edits.update({n: Edit(drop=True) for n in results[1:] if log.turns[item.turn].parts[n].type is not PartType.RESULT})
+        parts = log.turns[item.turn].parts
+        edits.update({n: Edit(drop=True) for n in results[1:] if parts[n].type is not PartType.RESULT})
     return edits
 
 

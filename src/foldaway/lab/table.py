@@ -15,9 +15,9 @@ COLUMNS = (
 )
 
 LEGEND = (
-    "peak, mean: prompt tokens. all%: share of the steps with needs for which every need stood in the view; strict%:\n"
-    "rare literals only; values%: without passages (whole lines of edits, quoted strings); recall%: in view, or a stub\n"
-    "led to it. bill%: of the full history's, with one extra call for each need out of view.\n"
+    "peak, mean: prompt tokens. all%: share of the steps with needs for which every need stood in the view;\n"
+    "strict%: rare literals only; values%: without passages (whole lines of edits, quoted strings); recall%: in view,\n"
+    "or a stub led to it. bill%: of the full history's, with one extra call for each need out of view.\n"
     "over: views over the budget that say so (silent ones behind a !). ms, p95: append and view, per call.\n"
     "A replay shows whether needed content was in view or recallable, not whether a model would have used it."
 )

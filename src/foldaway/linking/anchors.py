@@ -41,7 +41,8 @@ _W = "A-Za-z0-9_\u00c0-\u024f"
 _PATTERN = re.compile(
     rf"""
     (?P<url>https?://[^\s"'<>()\[\]{{}}|\\^`,;\u3000-\u9fff]{{4,}})
-  | (?P<path>(?<![{_W}.@+/-])(?:~|\.{{1,2}})?/?(?:[{_W}.@+-]{{1,80}}/)+[{_W}.@+-]*[{_W}]|(?<![{_W}/])/[{_W}.@+-]{{1,80}})
+  | (?P<path>(?<![{_W}.@+/-])(?:~|\.{{1,2}})?/?(?:[{_W}.@+-]{{1,80}}/)+[{_W}.@+-]*[{_W}]
+      |(?<![{_W}/])/[{_W}.@+-]{{1,80}})
   | (?P<flag>(?<![{_W}-])--[a-z][{_W}-]+)
   | (?P<word>[A-Za-z_\u00c0-\u024f][{_W}$]*(?:[-.:][{_W}$]+)*)
   | (?P<number>\d[{_W},]*(?:[.:\-][{_W}]+)*)
@@ -51,9 +52,10 @@ _PATTERN = re.compile(
 _QUOTED = re.compile(r"""(?<![\w\\)\]}"'`])(["'`])([^\s"'`\\)\]},;:][^\n"'`\\]{6,58}[^\s"'`\\(\[{=,])\1(?![\w"'`])""")
 _FILE = re.compile(r"^[\w.-]+\.[A-Za-z][A-Za-z0-9]{0,7}$")
 _EXTENSIONS = frozenset(
-    "py ts tsx js jsx mjs cjs go rs java kt c h cc cpp hpp cs rb php sh bash zsh ps1 md mdx rst txt json jsonl yaml yml "
-    "toml ini cfg conf xml html htm css scss sql csv tsv log lock mod sum ipynb pdf png jpg jpeg gif svg zip gz tar env "
-    "proto swift lua pl r scala vue svelte gradle dockerfile diff patch snap xlsx xls docx pptx db sqlite parquet".split()
+    "py ts tsx js jsx mjs cjs go rs java kt c h cc cpp hpp cs rb php sh bash zsh ps1 md mdx rst txt json jsonl yaml "
+    "yml toml ini cfg conf xml html htm css scss sql csv tsv log lock mod sum ipynb pdf png jpg jpeg gif svg zip gz "
+    "tar env proto swift lua pl r scala vue svelte gradle dockerfile diff patch snap xlsx xls docx pptx db sqlite "
+    "parquet".split()
 )
 _HEX = re.compile(r"^[0-9a-f]{7,}$")
 _VERSION = re.compile(r"^v\d+(?:\.\d+)+$")
@@ -98,7 +100,7 @@ def _path(literal: str, found: dict[str, AnchorKind]) -> None:
     if len(literal) < 4:
         return
     name = literal.rsplit("/", 1)[-1]
-    if "/" in literal.strip("/") and (kind := _whole(name)) is AnchorKind.FILE:
+    if "/" in literal.strip("/") and _whole(name) is AnchorKind.FILE:
         found.setdefault(literal, AnchorKind.PATH)
         return
     if literal.replace("/", "").replace(".", "").isdigit():

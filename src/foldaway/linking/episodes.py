@@ -82,10 +82,10 @@ class Episodes:
         kinds = {item.kind for item in items}
         acts = Kind.EDIT in kinds
         explores = bool(kinds & EXPLORING) and not acts
-        if current is not None and current.type is EpisodeType.ACT and explores:
-            current.open = False
-        elif current is not None and index - current.first_turn >= LONGEST:
-            current.open = False
+        if current is not None:
+            changes = current.type is EpisodeType.ACT and explores
+            if changes or index - current.first_turn >= LONGEST:
+                current.open = False
         if current is None or not current.open:
             current = self._open(index, EpisodeType.ACT if acts else EpisodeType.EXPLORE)
         elif acts:

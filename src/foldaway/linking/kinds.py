@@ -15,11 +15,13 @@ from foldaway.model.items import Kind
 
 _WORDS: tuple[tuple[Kind, frozenset[str]], ...] = (
     (Kind.PLAN, frozenset("todo todos todowrite plan planner checklist".split())),
-    (Kind.EDIT, frozenset("edit write create patch replace insert update delete remove move rename book cancel send add set put post modify undo apply multiedit".split())),
+    (Kind.EDIT, frozenset("edit write create patch replace insert update delete remove move rename book cancel send add"
+                          " set put post modify undo apply multiedit".split())),
     (Kind.SEARCH, frozenset("grep rg search find query lookup route retrieve websearch".split())),
     (Kind.LISTING, frozenset("ls list glob tree dir listing".split())),
     (Kind.READ, frozenset("read view open cat fetch get show browse visit download scrape load goto".split())),
-    (Kind.COMMAND, frozenset("bash shell sh exec execute run command terminal python ipython cmd powershell test".split())),
+    (Kind.COMMAND, frozenset("bash shell sh exec execute run command terminal python ipython cmd powershell"
+                             " test".split())),
 )  # fmt: skip
 _PROGRAMS: tuple[tuple[Kind, frozenset[str]], ...] = (
     (Kind.READ, frozenset("cat head tail nl less more bat sed awk jq curl wget man xxd".split())),
@@ -28,11 +30,16 @@ _PROGRAMS: tuple[tuple[Kind, frozenset[str]], ...] = (
     (Kind.EDIT, frozenset("apply_patch patch tee mv cp rm mkdir touch edit create insert".split())),
 )
 _MAIN_ARGUMENTS = (
-    "path file_path filePath filename file command cmd query pattern url code name description prompt input id message question text".split()
-)
+    "path file_path filePath filename file command cmd query pattern url code name description prompt input id "
+    "message question text"
+).split()
 _SPLIT_NAME = re.compile(r"[^A-Za-z]+|(?<=[a-z])(?=[A-Z])")
-_WRITES = re.compile(r"(?<![<>0-9&=-])>{1,2}\s*(?!/dev/null|&)[\w./~$\"']|\bsed\s+(?:-\w+\s+)*-i|\bapply_patch\b|<<\s*['\"]?EOF")
-_PREFIX = re.compile(r"^\s*(?:cd\s+\S+\s*(?:&&|;)\s*|\w+=\S+\s+|sudo\s+|time\s+|timeout\s+\S+\s+|source\s+\S+\s*(?:&&|;)\s*)+")
+_WRITES = re.compile(
+    r"(?<![<>0-9&=-])>{1,2}\s*(?!/dev/null|&)[\w./~$\"']|\bsed\s+(?:-\w+\s+)*-i|\bapply_patch\b|<<\s*['\"]?EOF"
+)
+_PREFIX = re.compile(
+    r"^\s*(?:cd\s+\S+\s*(?:&&|;)\s*|\w+=\S+\s+|sudo\s+|time\s+|timeout\s+\S+\s+|source\s+\S+\s*(?:&&|;)\s*)+"
+)
 _PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.MULTILINE)
 _ERROR = re.compile(
     r"^\s*(?:Error\b|error:|ERROR\b|Traceback \(most recent call last\)|<(?:tool_use_)?error>|fatal:|Exception\b|"

@@ -28,7 +28,10 @@ def link_reuse(graph: Graph, index: AnchorIndex, item: int, used: Iterable[str])
     for supplier in sorted(weights):
         graph.add(
             Link(
-                source=item, target=supplier, weight=min(1.0, weights[supplier]), provenance=Provenance.OBSERVED,
+                source=item,
+                target=supplier,
+                weight=min(1.0, weights[supplier]),
+                provenance=Provenance.OBSERVED,
                 why="uses " + ", ".join(reasons[supplier][:3]),
-            )  # fmt: skip
+            )
         )

@@ -34,7 +34,10 @@ class Wanted:
 
 
 def working_set(snapshot: Snapshot, room: int, *, steps: int = STEPS, missing: bool = False) -> list[Wanted]:
-    """Reads of the files under edit, most urgent first, within `room` tokens; with `missing` only those out of sight."""
+    """Reads of the files under edit, most urgent first, within `room` tokens.
+
+    With `missing` only those out of sight.
+    """
     chosen: list[Wanted] = []
     seen: set[int] = set()
     edits = [i for i in snapshot.recent_items(steps) if i.kind in (Kind.EDIT, Kind.ERROR) and i.targets]

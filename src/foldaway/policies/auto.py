@@ -98,7 +98,7 @@ class Auto:
                     spent += cost
         mentioned: list[str] = []
         for number in sorted(chosen):
-            (lines[number] if number in lines else mentioned).extend(chosen[number])
+            lines.get(number, mentioned).extend(chosen[number])
         return lines, mentioned, spent
 
     def _story(self, snapshot: Snapshot, keep: set[int], room: int) -> tuple[dict[int, list[str]], int]:

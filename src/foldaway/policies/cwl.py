@@ -61,14 +61,13 @@ class Cwl:
             for item in snapshot.turn_items(turn):
                 for link in snapshot.graph.needed_by(item.id):
                     user = snapshot.episode(snapshot.item(link.source))
-                    if link.weight >= STRONG and user is not None and user.number != episode.number:
-                        if user.open or (user.type is EpisodeType.ACT and user.number in alive):
-                            return True
+                    if link.weight < STRONG or user is None or user.number == episode.number:
+                        continue
+                    if user.open or (user.type is EpisodeType.ACT and user.number in alive):
+                        return True
         return False
 
-    def _graduated(
-        self, snapshot: Snapshot, episode: Episode, items: list[Item], *, safe: bool
-    ) -> Iterator[Change]:
+    def _graduated(self, snapshot: Snapshot, episode: Episode, items: list[Item], *, safe: bool) -> Iterator[Change]:
         name = episode.name or f"{episode.type.value} {episode.number}"
         why = f"{name}: {'finished, nothing in sight rests on it' if safe else 'nothing is safe, oldest first'}"
         if episode.type is EpisodeType.EXPLORE:
