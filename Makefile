@@ -6,9 +6,10 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 ARGS ?=
 CASES ?= src/foldaway/data/cases
+DATA ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup fmt check test test-all demo cases bench replay lock clean
+.PHONY: help setup fmt check test test-all demo cases bench replay benchmark lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -52,6 +53,9 @@ bench: $(READY)  ## time per call against the length of the history
 
 replay: $(READY)  ## the bundled sessions, measured call by call
 	@$(BIN)/foldaway replay src/foldaway/data/sessions $(ARGS)
+
+benchmark: $(READY)  ## the public benchmark (DATA=DIR, its folder; ARGS=--markdown for the page)
+	@$(BIN)/foldaway benchmark "$(DATA)" --jobs 2 $(ARGS)
 
 lock: $(READY)  ## pin the newest versions anew (needs uv on the PATH)
 	uv pip compile pyproject.toml $(LOCK_FLAGS) -o requirements.lock

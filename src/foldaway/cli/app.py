@@ -123,6 +123,32 @@ def replay(
 
 
 @app.command(epilog=EPILOG)
+def benchmark(
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="The folder of the published recordings.")] = "",
+    policy: Annotated[
+        str, typer.Option(help="Policies separated by commas; full sends everything; or all.")
+    ] = "window,mask-old,clear-tools,lru,relevance,near-tail,cwl,auto",
+    entry: Annotated[str, typer.Option(help="Only these of the twelve entries: 3,5.")] = "",
+    jobs: Annotated[int, typer.Option(min=1, help="Processes. With more than one per core, times grow.")] = 1,
+    read_price: Annotated[float, typer.Option(min=0, help="Cached prompt token, as a share of the base price.")] = 0.1,
+    write_price: Annotated[float, typer.Option(min=0, help="Prompt token that is not cached, likewise.")] = 1.25,
+    markdown: Annotated[bool, typer.Option("--markdown", help="The figures of docs/benchmark.md, anew.")] = False,
+    json: Json = False,
+) -> None:
+    """Replay the twelve entries of the public benchmark, each under its budget, and pool what each policy did.
+
+    Budgets: 16k tokens; 32k where system prompt, tools and first user message take more than 8k, and for entries 1, 2
+    and 12. With --json: {"results": [...], "pooled": [...]}. A missing recording stops it; --entry chooses others.
+    """
+    from foldaway.cli import report
+
+    code = report.benchmark(
+        folder, policy, entry, jobs=jobs, prices=(read_price, write_price), as_markdown=markdown, as_json=json
+    )
+    raise typer.Exit(code)
+
+
+@app.command(epilog=EPILOG)
 def show(
     file: Annotated[str, typer.Argument(help="A recorded session; none with --store.")] = "",
     call: Call = None,

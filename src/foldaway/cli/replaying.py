@@ -158,13 +158,14 @@ def as_row(result: ReplayResult, prices: Prices) -> dict[str, Any]:
 
 def table(results: Sequence[ReplayResult], pools: Sequence[ReplayResult], prices: Prices) -> str:
     """The rows, the pooled ones at the end, and below them what the figures mean and what went wrong."""
-    lines = [list(COLUMNS), *(_cells(result, prices) for result in [*results, *pools])]
-    notes = [note for result in results for note in _notes(result)]
+    lines = [list(COLUMNS), *(cells(result, prices) for result in [*results, *pools])]
+    notes = [note for result in results for note in notes_on(result)]
     return "\n".join([aligned(lines, left=2), "", LEGEND, *notes])
 
 
-def _cells(result: ReplayResult, prices: Prices) -> list[str]:
-    budget = "-" if result.policy == FULL else str(result.budget_tokens)
+def cells(result: ReplayResult, prices: Prices) -> list[str]:
+    """The row under `COLUMNS`; no budget where it had none, or several."""
+    budget = "-" if result.policy == FULL or not result.budget_tokens else str(result.budget_tokens)
     first = [clipped(result.session, NAME_WIDTH), result.policy, budget]
     if result.error:
         return [*first, "failed"]
@@ -174,8 +175,8 @@ def _cells(result: ReplayResult, prices: Prices) -> list[str]:
         f"{result.calls}",
         f"{result.peak_tokens}",
         f"{result.mean_tokens:.0f}",
-        *(_percent(result.steps.get(rule, Tally()).visible_rate) for rule in SEEN_RULES),
-        _percent(loose.reachable_rate),
+        *(percent(result.steps.get(rule, Tally()).visible_rate) for rule in SEEN_RULES),
+        percent(loose.reachable_rate),
         f"{100 * result.bill.share_of(result.full_bill, prices):.1f}",
         f"{result.bill.extra_calls}",
         f"{result.commits}",
@@ -184,11 +185,11 @@ def _cells(result: ReplayResult, prices: Prices) -> list[str]:
     ]
 
 
-def _percent(rate: float | None) -> str:
+def percent(rate: float | None) -> str:
     return "-" if rate is None else f"{100 * rate:.1f}"
 
 
-def _notes(result: ReplayResult) -> list[str]:
+def notes_on(result: ReplayResult) -> list[str]:
     """What a reader of the row must not miss."""
     told = []
     if result.error:

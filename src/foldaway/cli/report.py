@@ -6,11 +6,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from foldaway.cli import benchmarking, fitting, inspecting, replaying
 from foldaway.cli import demo as demonstration
-from foldaway.cli import fitting, inspecting, replaying
 from foldaway.cli.inputs import many_sessions, one_session
 from foldaway.cli.output import clipped, say, show_bytes, show_json, warn
 from foldaway.cli.output import show as write
@@ -96,6 +97,25 @@ def replay(
     else:
         write(replaying.table(results, pools, price_list))
     return int(any(result.error for result in results))
+
+
+def benchmark(
+    folder: str, policies: str, entries: str, *, jobs: int, prices: tuple[float, float], as_markdown: bool,
+    as_json: bool,
+) -> int:  # fmt: skip
+    if as_markdown and as_json:
+        raise SettingsError("--markdown and --json exclude each other; name one")
+    told, numbers = replaying.parse_policies(policies), benchmarking.parse_entries(entries)
+    price_list = replaying.parse_prices(*prices)
+    cases = benchmarking.read_cases(folder, numbers)
+    scored = benchmarking.run_cases(cases, told, price_list, jobs=jobs, progress=progress_on_stderr)
+    if as_json:
+        show_json(benchmarking.as_json(scored, price_list))
+    elif as_markdown:
+        write(benchmarking.markdown(scored, price_list, datetime.now(UTC).date()))
+    else:
+        write(benchmarking.table(scored, price_list))
+    return int(any(one.result.error for one in scored))
 
 
 def show(where: Where, level: str, *, as_json: bool) -> None:

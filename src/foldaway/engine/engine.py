@@ -84,7 +84,8 @@ class Engine:
                 earlier = self.log.repeats.get(item)
                 if earlier is not None and self.shown.level(earlier) <= Level.STUB and not self.restoring:
                     self.faults[item] = self.faults.get(earlier, 0) + 1
-                    self._guard([item], self._guarded_until(item))
+                    if self.faults[item] > 1:
+                        self._guard([item], self._guarded_until(item))
                     self._record({"type": "refetch", "item": item, "earlier": earlier, "step": self.log.step})
 
     def _guarded_until(self, item: int) -> int:
@@ -96,7 +97,8 @@ class Engine:
     def view(self, *, force: str = "") -> tuple[list[Message], int, Commit | None]:
         """(messages, tokens with system and tools, commit made now or None); before a model call."""
         self._refresh()
-        commit = self._bring_back() or self._maybe_commit(force)
+        self._bring_back()
+        commit = self._maybe_commit(force)
         messages = self.log.wire.finish(self.view_cache.messages, self.log.quirks)
         return list(messages), self.tokens(), commit
 
@@ -199,7 +201,8 @@ class Engine:
                 case "refetch":
                     self.faults[entry["item"]] = self.faults.get(entry["earlier"], 0) + 1
                     count = self.faults[entry["item"]]
-                    self._guard([entry["item"]], entry["step"] + GUARD_STEPS * (1 << min(4, max(0, count - 1))))
+                    if count > 1:
+                        self._guard([entry["item"]], entry["step"] + GUARD_STEPS * (1 << min(4, count - 1)))
                 case "undo":
                     self._guard(entry["items"], entry["step"] + GUARD_STEPS)
         self._restore_shown()
@@ -270,19 +273,14 @@ class Engine:
         for item in items:
             self.guards[item] = max(until, self.guards.get(item, 0))
 
-    def _bring_back(self) -> Commit | None:
-        """Proactive recall (S1.8): what the next step is about to need comes back before the call."""
+    def _bring_back(self) -> None:
+        """Proactive recall (S1.8): what the next step is about to need comes back before the call, if there is room."""
         if self.log.open or self.shown.note is None:
-            return None
+            return
         asked = self._policy_asks("bring_back")
-        if not asked:
-            return None
-        cost = sum(w.tokens for w in asked)
-        if self.tokens() + cost > self.effective_budget().tokens:
-            return self._maybe_commit("working-set")
-        self.inject([w.reference for w in asked])
-        self._refresh()
-        return None
+        if asked and self.tokens() + sum(w.tokens for w in asked) <= self.effective_budget().tokens:
+            self.inject([w.reference for w in asked])
+            self._refresh()
 
     def _policy_asks(self, question: str) -> Any:
         """An optional question to the policy (`due`, `bring_back`); None when it has no answer or fails."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from foldaway.lab.results import ReplayResult, pool
+from foldaway.lab.results import ReplayResult, Tally, pool
 from foldaway.lab.runner import Run
 from foldaway.model.recorded import Recorded
 from foldaway.tokens import RequestCounter, get_counter
@@ -22,6 +22,9 @@ LONGEST = frozenset({1, 2, 12})
 """Entries that take it for their length."""
 LOW_SHARE = 0.5
 """Watermark: a commit frees down half way from the pinned floor to the budget."""
+FITTED_ENTRIES = frozenset({4, 7, 9, 10})
+FITTED_FORMATS = frozenset({"da-code"})
+"""Entries, and formats within the others, whose sources the constants of `scoring.need` were fitted on."""
 POLICIES = ("window", "mask-old", "clear-tools", "lru", "relevance", "near-tail", "cwl", "auto")
 
 
@@ -32,6 +35,19 @@ class Case:
     entry: int
     recorded: Recorded
     budget_tokens: int
+
+    @property
+    def held_out(self) -> bool:
+        """Whether no constant of predicted need was fitted on this recording's source."""
+        return self.entry not in FITTED_ENTRIES and self.recorded.source_format not in FITTED_FORMATS
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """What one policy made of one case."""
+
+    case: Case
+    result: ReplayResult
 
 
 def make_case(entry: int, recorded: Recorded) -> Case:
@@ -52,11 +68,49 @@ def prologue_tokens(recorded: Recorded) -> int:
     return beside + sum(counter.message(message) for message in recorded.messages[: first + 1])
 
 
-def plan_benchmark(cases: Iterable[Case], policies: Sequence[str]) -> list[Run]:
+def plan_benchmark(cases: Iterable[Case], policies: Sequence[str]) -> list[tuple[Case, Run]]:
     """Case by case, policy by policy."""
-    return [Run(case.recorded, policy, case.budget_tokens) for case in cases for policy in policies]
+    return [(case, Run(case.recorded, policy, case.budget_tokens)) for case in cases for policy in policies]
 
 
-def pool_benchmark(results: Iterable[ReplayResult]) -> list[ReplayResult]:
-    """One row per policy over all recordings that ran through, whatever their budgets (0 in the rows)."""
-    return pool([replace(result, budget_tokens=0) for result in results], "all recordings")
+def pool_benchmark(scored: Sequence[Scored]) -> list[ReplayResult]:
+    """One row per policy over all recordings that ran through, then one over those held out, budgets left out (0).
+
+    Every step weighs the same, so long recordings weigh more.
+    """
+    held_out = [one for one in scored if one.case.held_out]
+    return [*_pool(scored, "all recordings"), *_pool(held_out, "held out")]
+
+
+def _pool(scored: Iterable[Scored], name: str) -> list[ReplayResult]:
+    pooled = pool((replace(one.result, budget_tokens=0) for one in scored), name)
+    return [replace(row, session=f"{name}: {row.sessions}") for row in pooled]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ahead:
+    """A recording on which another policy saw more than the one looked at."""
+
+    case: Case
+    rule: str
+    rate: float
+    best: str
+    best_rate: float
+
+
+def ahead_of(policy: str, scored: Sequence[Scored], rules: Sequence[str]) -> list[Ahead]:
+    """Where, by which rule, another policy saw more than `policy`: the best of the others, in order of the cases."""
+    found = []
+    for case in dict.fromkeys(id(one.case) for one in scored):
+        rows = [one for one in scored if id(one.case) == case]
+        for rule in rules:
+            rates = {one.result.policy: _rate(one.result, rule) for one in rows}
+            best = max(rates, key=lambda name: rates[name], default="")
+            if policy in rates and rates[best] > rates[policy]:
+                one, most = rates[policy], rates[best]
+                found.append(Ahead(case=rows[0].case, rule=rule, rate=one, best=best, best_rate=most))
+    return found
+
+
+def _rate(result: ReplayResult, rule: str) -> float:
+    return result.steps.get(rule, Tally()).visible_rate or 0.0

@@ -14,8 +14,6 @@ from foldaway.model.items import Item, Kind
 STEPS = 4
 """A file belongs to the working set when an action of this many last steps edited it."""
 MIN_LINE_CHARS = 12
-SMALL = 600
-"""Tokens up to which a read belongs to the working set even when the last edit was not in it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +60,7 @@ def _part(snapshot: Snapshot, read: Item, edit: Item, room: int) -> Wanted | Non
     action = snapshot.action(edit)
     marks = {line.strip() for line in action.replace("\\n", "\n").split("\n") if len(line.strip()) >= MIN_LINE_CHARS}
     hits = [n for n, line in enumerate(lines) if _bare(line) in marks]
-    if read.tokens <= min(room, SMALL if not hits else room):
+    if read.tokens <= room:
         return Wanted(item=read, lines=None, tokens=read.tokens)
     if not hits:
         return None

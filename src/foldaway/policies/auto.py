@@ -8,6 +8,7 @@ anchors from everywhere else. Anchors are taken by predicted need per token; wha
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -19,6 +20,7 @@ from foldaway.policies._turns import IN_PLACE, foldable_turns
 from foldaway.policies._working_set import Wanted, working_set
 from foldaway.scoring.need import need
 
+_PIECE = re.compile(r"[^\s()\[\]{}\"'`,;=<>|&]+")
 NO_HOME = frozenset({Kind.THOUGHT, Kind.REASONING, Kind.ANNOTATION, Kind.RECALLED, *IN_PLACE})
 
 
@@ -83,11 +85,13 @@ class Auto:
         """Stub lines (item -> anchors), anchors without a line, and the tokens of both, within `room`."""
         lines, spent = self._story(snapshot, keep, int(room * self.story_share))
         chosen: dict[int, list[str]] = {}
+        named = {piece for number in lines for piece in _pieces(snapshot.item(number).title)}
         for anchor, home in self._wanted(snapshot, keep):
-            if spent + anchor.tokens > room:
+            if spent + 2 > room:
                 break
-            if home.id in lines and anchor.literal in home.title:
+            if anchor.literal in named or spent + anchor.tokens > room:
                 continue
+            named.update(_pieces(anchor.literal))
             chosen.setdefault(home.id, []).append(anchor.literal)
             spent += anchor.tokens
         for number in sorted(chosen, key=lambda n: (-len(chosen[n]), -n)):
@@ -141,3 +145,13 @@ class Auto:
             if item.kind not in NO_HOME:
                 return item
         return None
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """What a text in the note names besides itself: its words, the file of a path, the names of a dotted chain."""
+    for word in _PIECE.findall(text):
+        yield word
+        tail = word.rsplit("/", 1)[-1]
+        yield tail
+        if "." in tail:
+            yield from tail.split(".")
