@@ -33,16 +33,10 @@ def test_every_entry_has_a_line_a_recording_and_policy(foldaway: Any, recordings
     rows = ran.json["results"]
     assert ran.code == 0
     assert [row["entry"] for row in rows] == [n for n, entry in ENTRIES.items() for _ in (*entry.files, *entry.files)]
-    assert {row["entry"]: row["budget_tokens"] for row in rows if row["budget_tokens"] != 16_000} == {
-        **{1: 32_000, 2: 32_000, 12: 32_000}
-    }
+    assert {row["entry"] for row in rows if row["budget_tokens"] == 32_000} == {1, 2, 12}
     assert [row["commits"] > 0 for row in rows] == [row["entry"] == 7 for row in rows]
-    told = [(row["session"], row["policy"], row["sessions"]) for row in ran.json["pooled"]]
-    assert told == [
-        *(("all recordings: 16", "window", 16), ("all recordings: 16", "lru", 16)),
-        *(("held out: 8", "window", 8), ("held out: 8", "lru", 8)),
-    ] or told == [
-        # A plain list does not tell that its source is one the constants were fitted on.
+    # A plain list does not tell that it is DA-Code's, so the second file of entry 11 counts as held out here.
+    assert [(row["session"], row["policy"], row["sessions"]) for row in ran.json["pooled"]] == [
         *(("all recordings: 16", "window", 16), ("all recordings: 16", "lru", 16)),
         *(("held out: 9", "window", 9), ("held out: 9", "lru", 9)),
     ]

@@ -71,7 +71,7 @@ def test_every_command_the_pages_name_exists() -> None:
 def test_every_command_is_documented_with_all_its_options() -> None:
     shared = CLI.split("\n## ", 1)[0]
     for command in commands():
-        text = section(CLI, f"`foldaway {command}")
+        text = section(CLI, rf"`foldaway {command}\b")
         if "Options as for `show`" in text:
             text += section(CLI, "`foldaway show")
         options = set(re.findall(r"^\s+(?:-\w, )?(--[a-z-]+)", foldaway(command, "--help"), re.MULTILINE))

@@ -41,7 +41,7 @@ def parse_entries(text: str) -> list[int]:
 def read_cases(folder: str, entries: Iterable[int]) -> list[Case]:
     """Every recording of the entries. Raises SettingsError without a folder, ReadError where a file is missing."""
     if not folder:
-        raise SettingsError(f"the folder of the recordings is missing: {LAYOUT}")
+        raise SettingsError(f"DIR is missing; {LAYOUT}")
     if not Path(folder).is_dir():
         raise SettingsError(f"{folder} is no folder; {LAYOUT}")
     return [make_case(number, recorded) for number in entries for recorded in benchmark_entry(number, folder)]

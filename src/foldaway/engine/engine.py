@@ -24,6 +24,8 @@ from foldaway.model.wire import Message, TurnKind
 
 PINNED = "pinned"
 """Trigger of the commit that shows a pinned item whole again."""
+FRAME_TOKENS = 300
+"""Room left for the frame of a proactive recall and for what it rests on."""
 STRONG_LINK = 0.5
 """From this weight on a recall brings along what the recalled item depends on."""
 SMALL_TOKENS = 150
@@ -97,8 +99,8 @@ class Engine:
     def view(self, *, force: str = "") -> tuple[list[Message], int, Commit | None]:
         """(messages, tokens with system and tools, commit made now or None); before a model call."""
         self._refresh()
-        self._bring_back()
         commit = self._maybe_commit(force)
+        self._bring_back()
         messages = self.log.wire.finish(self.view_cache.messages, self.log.quirks)
         return list(messages), self.tokens(), commit
 
@@ -278,7 +280,8 @@ class Engine:
         if self.log.open or self.shown.note is None:
             return
         asked = self._policy_asks("bring_back")
-        if asked and self.tokens() + sum(w.tokens for w in asked) <= self.effective_budget().tokens:
+        cost = sum(w.tokens for w in asked or ()) + FRAME_TOKENS
+        if asked and self.tokens() + cost <= self.effective_budget().tokens:
             self.inject([w.reference for w in asked])
             self._refresh()
 

@@ -26,11 +26,11 @@ NO_HOME = frozenset({Kind.THOUGHT, Kind.REASONING, Kind.ANNOTATION, Kind.RECALLE
 
 @dataclass(frozen=True, slots=True)
 class Auto:
-    tail_share: float = 0.3
+    tail_share: float = 0.2
     """Share of the room for raw turns at the tail, the protected ones included."""
     note_share: float = 0.45
     """Share of the room that the fold note gets even when a giant last turn fills the rest."""
-    story_share: float = 0.2
+    story_share: float = 0.12
     """Share of the note for the stub lines of the newest folded items, wanted anchors or not."""
     recall_share: float = 0.2
     """Share of the room above the floor that one proactive recall may take."""
