@@ -102,7 +102,7 @@ class Session:
     def __init__(
         self,
         *,
-        format: str = "openai_chat",  # noqa: A002  (the field's own word)
+        format: str = "openai_chat",
         budget: int | None = None,
         window: int | None = None,
         max_output_tokens: int | None = None,
@@ -261,14 +261,12 @@ class Session:
         own = self._own_tokens or self._fixed() + sum(self._engine.log.turn_tokens)
         if self._calibration.report(usage, own):
             self._engine.factor = max(1.0, round(self._calibration.factor, 4))
-            self._engine._record({"type": "usage", "factor": self._engine.factor, "step": self._engine.log.step})  # noqa: SLF001
+            self._engine._record({"type": "usage", "factor": self._engine.factor, "step": self._engine.log.step})
             self._save()
 
     # -- recall
 
-    def recall(
-        self, reference: str | Sequence[str], find: str | None = None, *, for_view: bool = False
-    ) -> Recalled:
+    def recall(self, reference: str | Sequence[str], find: str | None = None, *, for_view: bool = False) -> Recalled:
         """Bring things back, byte for byte: ids, ranges, lines (`12:40-80`) or words; several in one call.
 
         With `find`: the part about these words. What is recalled is protected for some steps (I7). An attachment is
@@ -376,7 +374,9 @@ class Session:
         return Explanation(
             item=item, title=known.title, kind=known.kind.value, level=shown.level(item).name.lower(),
             tokens=known.tokens, reason=reason, commit=commit, step=step,
-            needed_by=tuple((k.source, round(k.weight, 3), k.provenance.value, k.why) for k in log.graph.needed_by(item)),
+            needed_by=tuple(
+                (k.source, round(k.weight, 3), k.provenance.value, k.why) for k in log.graph.needed_by(item)
+            ),
             needs=tuple((k.target, round(k.weight, 3), k.provenance.value, k.why) for k in log.graph.needs(item)),
             pinned=known.pinned or item in self._engine.pins, faults=self._engine.faults.get(item, 0),
             stand_in=self._stand_in_of(known),
@@ -390,7 +390,7 @@ class Session:
             self._engine.log.graph.add(
                 Link(source=item, target=target, weight=weight, provenance=Provenance.DECLARED, why=why)
             )
-        self._engine._record({"type": "needs", "item": item, "needs": list(needs), "weight": weight, "why": why})  # noqa: SLF001
+        self._engine._record({"type": "needs", "item": item, "needs": list(needs), "weight": weight, "why": why})
         self._save()
 
     def declare(self, tool: str, *, reads: Sequence[str] = (), produces: Sequence[str] = ()) -> None:
@@ -506,16 +506,12 @@ class Session:
         else:
             self._assumed = ""
         if room is not None and room <= 0:
-            raise SettingsError(
-                f"window {window} leaves no room for input beside max_output_tokens {self._max_output}"
-            )
+            raise SettingsError(f"window {window} leaves no room for input beside max_output_tokens {self._max_output}")
         # The margin of an estimate guards the window, where a request too long is refused; a budget is a choice.
         safe = None if room is None else int(room / (1.0 + self._counter.counter.margin))
         if safe is not None:
             budget = min(budget, safe)
-        self._engine.budget = Budget(
-            tokens=budget, window_tokens=safe, low_share=self._low, high_share=self._high
-        )
+        self._engine.budget = Budget(tokens=budget, window_tokens=safe, low_share=self._low, high_share=self._high)
         return budget
 
     def _check_fixed(self, budget: int) -> None:
@@ -558,8 +554,8 @@ class Session:
             self._warn(f"message {repair.position}: {repair.what}")
         shown, items = self._engine.shown, self._engine.log.items
         return View(
-            messages=messages, system=_copy(self._system), tools=_copy(self._view_tools()), tokens=tokens, budget=budget,
-            missing_tokens=missing, largest=largest, warnings=tuple(warnings), commit=commit,
+            messages=messages, system=_copy(self._system), tools=_copy(self._view_tools()), tokens=tokens,
+            budget=budget, missing_tokens=missing, largest=largest, warnings=tuple(warnings), commit=commit,
             step=self._engine.log.step, _covers=lambda i: _covered(i, shown.note, shown.level(i), items),
         )  # fmt: skip
 
@@ -632,7 +628,9 @@ class Session:
 
     # -- inside: store
 
-    def _open_store(self, store: str | Store | None, user: str, name: str, clock: Callable[[], datetime] | None) -> None:
+    def _open_store(
+        self, store: str | Store | None, user: str, name: str, clock: Callable[[], datetime] | None
+    ) -> None:
         for what, value in (("user", user), ("session", name)):
             if not value or not value.strip():
                 raise StoreError(f"the {what} name is empty; a {what} needs a name of its own")
@@ -749,7 +747,7 @@ class Session:
             if entry["type"] == "inject":
                 upto = entry["raws"] - added
                 engine.append(messages[done:upto], origins[done:upto])
-                engine._inject(entry["references"])  # noqa: SLF001
+                engine._inject(entry["references"])
                 done, added = upto, len(engine.log.raws) - upto
         if done < len(messages):
             engine.append(messages[done:], origins[done:])
@@ -758,9 +756,12 @@ class Session:
                 for target in entry["needs"]:
                     engine.log.graph.add(
                         Link(
-                            source=entry["item"], target=target, weight=entry["weight"],
-                            provenance=Provenance.DECLARED, why=entry["why"],
-                        )  # fmt: skip
+                            source=entry["item"],
+                            target=target,
+                            weight=entry["weight"],
+                            provenance=Provenance.DECLARED,
+                            why=entry["why"],
+                        )
                     )
         self._declared = Declared()
         for entry in entries:
@@ -772,7 +773,7 @@ class Session:
         engine.restore(entries)
         engine.restoring = False
         self._client, self._shift = list(messages), None
-        engine._refresh()  # noqa: SLF001
+        engine._refresh()
         self._last_view = [_copy(m) for m in engine.log.wire.finish(engine.view_cache.messages, engine.log.quirks)]
         self._viewed_at = len(self._client)
 
@@ -789,7 +790,7 @@ class Session:
         self._records, self._stored = self._records[:at], at
         self._rebuild([r["m"] for r in records], [r.get("o", "") for r in records], entries)
         self._engine.unsaved = len(entries)
-        self._engine._record({"type": "branch", "step": self._engine.log.step})  # noqa: SLF001
+        self._engine._record({"type": "branch", "step": self._engine.log.step})
 
     def _agreement(self, known: Sequence[Message], messages: Sequence[Message]) -> int:
         """How many messages at the front are the same."""
@@ -809,7 +810,7 @@ def fit(
     messages: Sequence[Message],
     *,
     budget: int | None = None,
-    format: str = "openai_chat",  # noqa: A002
+    format: str = "openai_chat",
     origins: Sequence[str] = (),
     **settings: Any,
 ) -> View:

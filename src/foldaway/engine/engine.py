@@ -20,7 +20,7 @@ from foldaway.engine.stubs import Stubs
 from foldaway.engine.window import Shown, View, folded
 from foldaway.model.items import Item, Level
 from foldaway.model.plan import Budget, Commit
-from foldaway.model.wire import Message, TurnKind
+from foldaway.model.wire import Message, PartType, TurnKind
 
 PINNED = "pinned"
 """Trigger of the commit that shows a pinned item whole again."""
@@ -137,9 +137,7 @@ class Engine:
         """Take the last commit back; its items stay raw for some steps unless the ceiling demands them."""
         commits = [n for n, e in enumerate(self.entries) if e["type"] == "commit"]
         undone = {e["commit"] for e in self.entries if e["type"] == "undo"}
-        live = [
-            n for n in commits if self.entries[n]["number"] not in undone and self.entries[n]["trigger"] != PINNED
-        ]
+        live = [n for n in commits if self.entries[n]["number"] not in undone and self.entries[n]["trigger"] != PINNED]
         if not live:
             return False
         entry = self.entries[live[-1]]
@@ -245,7 +243,7 @@ class Engine:
         found = recall(self.log, references, for_view=True)
         room = max(1_000, self.budget.tokens)
         text = as_data(found, room, rests_on=self._rests_on(found, room // 3))
-        if any(t.kind is TurnKind.EXCHANGE for t in self.log.turns[-200:]) and not self.log.quirks.thinking:
+        if self._calls_fit_in():
             asked = {"ids": ", ".join(references)}
             messages = self.log.wire.exchange(f"recall_{self.log.next_id}", "recall", asked, text)
         else:
@@ -256,13 +254,25 @@ class Engine:
         self._guard(range(first, self.log.next_id), self.log.step + GUARD_STEPS)
         return found
 
+    def _calls_fit_in(self) -> bool:
+        """Whether a call of our own may stand at the tail: the agent makes calls, and none has to open with thinking.
+
+        With thinking on, Anthropic refuses a last assistant message that calls without a thinking block of its own.
+        """
+        last = next((t for t in reversed(self.log.turns[-200:]) if t.kind is TurnKind.EXCHANGE), None)
+        if last is None or self.log.quirks.thinking:
+            return False
+        thinks = any(p.type is PartType.REASONING for p in last.parts)
+        return not (thinks and self.log.wire.name == "anthropic_messages")
+
     def _rests_on(self, found: Recalled, chars: int) -> list[str]:
         """What recalled items depend on and is out of sight too, as far as there is room: one line each."""
         lines: list[str] = []
         for number in found.items:
             for link in self.log.graph.needs(number)[:3]:
                 item = self.log.items[link.target]
-                if link.weight < STRONG_LINK or link.target in found.items or self.shown.level(link.target) > Level.STUB:
+                in_view = link.target in found.items or self.shown.level(link.target) > Level.STUB
+                if link.weight < STRONG_LINK or in_view:
                     continue
                 short = self.log.result_text(item) if item.tokens <= SMALL_TOKENS else ""
                 line = self.stubs.line(item, ()) + (f"\n{short}" if short else "")
@@ -292,15 +302,16 @@ class Engine:
             return None
         try:
             return answer(self.snapshot())
-        except Exception as error:  # noqa: BLE001  (policies are other people's code)
-            self.failures.append(f"policy {self.planner.policy_name}.{question} failed ({type(error).__name__}: {error})")
+        except Exception as error:  # policies are other people's code
+            failed = f"policy {self.planner.policy_name}.{question} failed"
+            self.failures.append(f"{failed} ({type(error).__name__}: {error})")
             return None
 
     def _safely_planned(self, trigger: str) -> Planned | None:
         """A policy that fails does not stop the call: the plain recent window stands in, visibly (I9)."""
         try:
             return self._plan(trigger)
-        except Exception as error:  # noqa: BLE001  (policies are other people's code)
+        except Exception as error:  # policies are other people's code
             self.failures.append(f"policy {self.planner.policy_name} failed ({type(error).__name__}: {error})")
             return self.planner.last_resort().plan(
                 shown=self.shown, view=self.view_cache, fixed_tokens=self.fixed_tokens,

@@ -11,14 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from foldaway.engine.itemise import Draft, itemise
+from foldaway.engine.stubs import copied_ids
 from foldaway.linking.anchors import AnchorKind, anchors
 from foldaway.linking.episodes import Episodes
 from foldaway.linking.graph import Graph
 from foldaway.linking.index import AnchorIndex
 from foldaway.linking.kinds import Kinds
 from foldaway.linking.reuse import link_reuse
-from foldaway.engine.itemise import Draft, itemise
-from foldaway.engine.stubs import copied_ids
 from foldaway.model.items import Item, Kind
 from foldaway.model.wire import Message, Part, PartType, Quirks, Repair, Turn, TurnKind
 from foldaway.protocols import MessageCounter, Wire
@@ -181,7 +181,6 @@ class Log:
         """Whether a turn is a step of the agent: an assistant message that is not a recall put in by us."""
         return turn.kind in (TurnKind.ASSISTANT, TurnKind.EXCHANGE) and not self._own(turn)
 
-
     def _item(self, index: int, turn: Turn, draft: Draft) -> Item:
         count = self.counter.counter.count
         tokens = sum(count(turn.parts[p].text) for p in draft.parts)
@@ -208,7 +207,7 @@ class Log:
     def _anchors_in(self, part: Part) -> Mapping[str, AnchorKind]:
         try:
             return self.find_anchors(_readable(part))
-        except Exception as error:  # noqa: BLE001  (finders are other people's code)
+        except Exception as error:  # finders are other people's code
             self.failures.append(f"anchor finder failed ({type(error).__name__}: {error})")
             return {}
 

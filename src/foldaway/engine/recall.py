@@ -1,7 +1,8 @@
 """Bringing things back: by id, by range of lines, by words; the text is data and marked as such.
 
-References: `12`, `#12`, `12-15`, `#12–#15`, `12:40-80` (lines of one item), `12.call` (its arguments), several separated by commas, each with
-words behind it (`#12 gate`: the lines of #12 about "gate"); anything else is taken as words to search for.
+References: `12`, `#12`, `12-15`, `#12–#15`, `12:40-80` (lines of one item), `12.call` (its arguments), several
+separated by commas, each with words behind it (`#12 gate`: the lines of #12 about "gate"); anything else is taken as
+words to search for.
 """
 
 from __future__ import annotations
@@ -42,9 +43,7 @@ class Recalled:
     """One line when nothing, or not all, was found."""
 
 
-def recall(
-    log: Log, reference: str | Sequence[str], find: str | None = None, *, for_view: bool = False
-) -> Recalled:
+def recall(log: Log, reference: str | Sequence[str], find: str | None = None, *, for_view: bool = False) -> Recalled:
     """Answer one or several references in one go. Never raises; unknown ids are named in `problem`.
 
     An attachment comes back as its block in JSON, or, `for_view`, as a line that says it is shown again in its place.
@@ -66,7 +65,7 @@ def recall(
             problems.extend([problem] if problem else [])
         for item, text in found:
             if for_view and item.kind is Kind.ATTACHMENT:
-                text = f"{item.title} #{item.id} is shown again in its place"  # noqa: PLW2901
+                text = f"{item.title} #{item.id} is shown again in its place"
             if (item.id, text) not in got:
                 got.add((item.id, text))
                 texts.append(text)
