@@ -414,6 +414,11 @@ class Session:
     # -- looking in
 
     @property
+    def teaching(self) -> str:
+        """Two sentences that a system prompt may hold so that the model knows the notes and how to ask for more."""
+        return self._stubs.teaching()
+
+    @property
     def engine(self) -> Engine:
         """For tools that show the inside (replay, show, dashboard); read only."""
         return self._engine

@@ -76,3 +76,13 @@ def test_sizes_read_well() -> None:
 def test_cleaning_folds_white_space_and_bounds_the_length() -> None:
     assert clean("a \t\n b") == "a b"
     assert len(clean("x" * 1000)) <= 240
+
+
+@pytest.mark.parametrize(
+    ("by", "words"), [("directive", "[RETRIEVE: #12]"), ("tool", "call recall"), ("none", "tell the user")]
+)
+def test_two_sentences_teach_what_the_notes_say(by: str, words: str) -> None:
+    taught = Stubs(RecallBy(by)).teaching()
+    assert words in taught
+    assert "[foldaway" in taught
+    assert taught.count(". ") == 1

@@ -47,6 +47,18 @@ class Stubs:
             case RecallBy.NONE:
                 return f"kept in the log as {reference}"
 
+    def teaching(self) -> str:
+        """Two sentences for a system prompt: what the notes are, and how to ask."""
+        how = {
+            RecallBy.DIRECTIVE: "write [RETRIEVE: #12] (an id, a range such as #12–#15, or words) in your reply",
+            RecallBy.TOOL: "call recall with an id (#12), a range (#12–#15) or words",
+            RecallBy.NONE: "tell the user which id you need",
+        }[self.recall]
+        return (
+            "Older parts of this session are folded away to save room; a note that begins with [foldaway lists them by "
+            f"id (#12) and names what they hold. Nothing is lost: to see a part again, word for word, {how}."
+        )
+
     def line(self, item: Item, anchors: Sequence[str], said: str = "") -> str:
         """`#12 read src/a.py (1.2k) «Look at the rates.»: RateTable load_rates`; `said`: the agent's own words."""
         title = clean(item.title)
