@@ -752,7 +752,7 @@ class Session:
             if entry["type"] == "inject":
                 upto = entry["raws"] - added
                 engine.append(messages[done:upto], origins[done:upto])
-                engine._inject(entry["references"])
+                engine.replay_injection(entry)
                 done, added = upto, len(engine.log.raws) - upto
         if done < len(messages):
             engine.append(messages[done:], origins[done:])

@@ -5,7 +5,7 @@ append ─▶ link ─▶ value ─▶ propose ─▶ rehearse ─▶ commit ─
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -235,17 +235,24 @@ class Engine:
         return planned.commit
 
     def inject(self, references: Sequence[str]) -> Recalled:
-        """Put a recall at the tail, as data; the ledger keeps the references, the text follows from the log."""
-        self._record({"type": "inject", "references": list(references), "step": self.log.step})
-        return self._inject(references)
+        """Put a recall at the tail, as data.
 
-    def _inject(self, references: Sequence[str]) -> Recalled:
+        The ledger keeps what was asked, what came along and the room there was: the text follows from the log.
+        """
+        chars = max(1_000, self.budget.tokens)
+        along = self._rests_on(recall(self.log, references, for_view=True), chars // 3)
+        asked = {"references": list(references), "along": along, "chars": chars}
+        self._record({"type": "inject", **asked, "step": self.log.step})
+        return self.replay_injection(asked)
+
+    def replay_injection(self, asked: Mapping[str, Any]) -> Recalled:
+        """Put in what an `inject` entry of the ledger says."""
+        references = asked["references"]
         found = recall(self.log, references, for_view=True)
-        room = max(1_000, self.budget.tokens)
-        text = as_data(found, room, rests_on=self._rests_on(found, room // 3))
+        text = as_data(found, asked["chars"], rests_on=[self._along(i) for i in asked["along"]])
         if self._calls_fit_in():
-            asked = {"ids": ", ".join(references)}
-            messages = self.log.wire.exchange(f"recall_{self.log.next_id}", "recall", asked, text)
+            arguments = {"ids": ", ".join(references)}
+            messages = self.log.wire.exchange(f"recall_{self.log.next_id}", "recall", arguments, text)
         else:
             messages = [self.log.wire.user_message(text)]
         self.injections.append((len(self.log.raws), len(messages)))
@@ -265,21 +272,25 @@ class Engine:
         thinks = any(p.type is PartType.REASONING for p in last.parts)
         return not (thinks and self.log.wire.name == "anthropic_messages")
 
-    def _rests_on(self, found: Recalled, chars: int) -> list[str]:
-        """What recalled items depend on and is out of sight too, as far as there is room: one line each."""
-        lines: list[str] = []
+    def _rests_on(self, found: Recalled, chars: int) -> list[int]:
+        """Items that recalled ones depend on and that are out of sight too, as far as there is room."""
+        along: list[int] = []
         for number in found.items:
             for link in self.log.graph.needs(number)[:3]:
-                item = self.log.items[link.target]
                 in_view = link.target in found.items or self.shown.level(link.target) > Level.STUB
                 if link.weight < STRONG_LINK or in_view:
                     continue
-                short = self.log.result_text(item) if item.tokens <= SMALL_TOKENS else ""
-                line = self.stubs.line(item, ()) + (f"\n{short}" if short else "")
-                if line not in lines and len(line) <= chars:
-                    chars -= len(line)
-                    lines.append(line)
-        return lines
+                size = len(self._along(link.target))
+                if link.target not in along and size <= chars:
+                    chars -= size
+                    along.append(link.target)
+        return along
+
+    def _along(self, number: int) -> str:
+        """How a dependency comes along: its stub line, and its text where that is short."""
+        item = self.log.items[number]
+        short = self.log.result_text(item) if item.tokens <= SMALL_TOKENS else ""
+        return self.stubs.line(item, ()) + (f"\n{short}" if short else "")
 
     def _guard(self, items: Iterable[int], until: int) -> None:
         for item in items:

@@ -98,7 +98,7 @@ class Planner:
             if not whole and draft.tokens() <= low and change.level < draft.shown.level(change.item):
                 break
             self._take(draft, change, {**soft, **hard}, refused)
-        tokens = self._settle(draft, low, budget, hard, soft)
+        tokens = self._settle(draft, max(0, low - floor), budget, hard, soft)
         if not self._changes_anything(draft, shown):
             return None
         commit = self._commit(draft, number, trigger, before, tokens, refused, max(0, tokens - low))
@@ -171,11 +171,12 @@ class Planner:
             text = self.stubs.part(item, self.log.result_text(item), *change.lines)
         draft.set(item, change.level, change.reason, anchors=change.anchors, text=text)
 
-    def _settle(self, draft: Draft, low: int, budget: Budget, hard: dict[int, str], soft: dict[int, str]) -> int:
+    def _settle(
+        self, draft: Draft, note_room: int, budget: Budget, hard: dict[int, str], soft: dict[int, str]
+    ) -> int:
         """Compose and count; keep the ceiling by the ladder. Returns the exact tokens."""
-        room = max(0, low - draft.fixed_tokens)
         if not getattr(self.policy, "plans_whole", False):
-            draft.demote_lines(int(room * NOTE_SHARE), "note is full: oldest lines go first")
+            draft.demote_lines(int(note_room * NOTE_SHARE), "note is full: oldest lines go first")
         tokens = draft.finish()
         by_age = (self._fold_oldest, self._fold_soft)
         for rung in (*by_age, self._drop_lines, self._mask_last, self._drop_all, self._fold_pastes):
