@@ -171,9 +171,7 @@ class Planner:
             text = self.stubs.part(item, self.log.result_text(item), *change.lines)
         draft.set(item, change.level, change.reason, anchors=change.anchors, text=text)
 
-    def _settle(
-        self, draft: Draft, note_room: int, budget: Budget, hard: dict[int, str], soft: dict[int, str]
-    ) -> int:
+    def _settle(self, draft: Draft, note_room: int, budget: Budget, hard: dict[int, str], soft: dict[int, str]) -> int:
         """Compose and count; keep the ceiling by the ladder. Returns the exact tokens."""
         if not getattr(self.policy, "plans_whole", False):
             draft.demote_lines(int(note_room * NOTE_SHARE), "note is full: oldest lines go first")
