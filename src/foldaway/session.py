@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -37,6 +37,8 @@ from foldaway.wire import get_wire
 
 DEFAULT_WINDOW = 8_000
 """Assumed, with a warning, when nobody says what the model takes."""
+MOST_RETRIES = 64
+"""How often an append is tried again when other processes write to the same session."""
 RECALL_CHARS = 24_000
 """A recall brings at most this many characters into a view at once; the rest by range of lines."""
 RECALL_TOOL_DESCRIPTION = (
@@ -129,6 +131,8 @@ class Session:
     ) -> None:
         if not 0.0 <= low_share <= high_share <= 1.0:
             raise SettingsError(f"low_share {low_share} and high_share {high_share}: expected 0 <= low <= high <= 1")
+        for what, value in (("budget", budget), ("window", window), ("max_output_tokens", max_output_tokens)):
+            _check_tokens(what, value)
         if fixed_over_budget not in ("error", "send"):
             raise SettingsError(f"fixed_over_budget {fixed_over_budget!r}: expected error or send")
         try:
@@ -143,6 +147,7 @@ class Session:
         self._system, self._tools = _copy(system), _copy(list(tools)) if tools is not None else None
         self._quirks = quirks or Quirks()
         self._counter = counter or RequestCounter(get_counter(model, format), format)
+        self._own_counter = counter is not None
         self._policy_name, self._policy = make_policy(policy, **(policy_parameters or {}))
         self._prices, self._strict, self._fixed_over = prices or Prices(), strict, fixed_over_budget
         self._kinds, self._find_anchors = Kinds(kinds), find_anchors
@@ -162,6 +167,7 @@ class Session:
         self._viewed_at = 0
         self._shift: tuple[int, int] | None = None
         self._assumed = ""
+        self._closed = False
         self._load()
 
     # -- one way in
@@ -175,17 +181,20 @@ class Session:
         fresh = _copy_messages(messages)
         if not fresh:
             return
-        self._engine.append(fresh, origins)
-        self._client.extend(fresh)
-        self._records.extend(_dumps({"m": m, "o": o} if o else {"m": m}) for m, o in _with_origins(fresh, origins))
-        if not self._write():
+        if origins and len(origins) != len(fresh):
+            raise SettingsError(f"{len(origins)} origins for {len(fresh)} messages; expected one for each")
+        if self._closed:
+            raise StoreError(f"session {self._key.name!r} is closed; open it again to go on")
+        self._take_in(fresh, list(origins) or [""] * len(fresh))
+        for _ in range(MOST_RETRIES):
+            if self._write():
+                break
             # Another process was first: what it wrote comes before ours.
             self._reload()
-            self._engine.append(fresh, origins)
-            self._client.extend(fresh)
-            self._records.extend(_dumps({"m": m, "o": o} if o else {"m": m}) for m, o in _with_origins(fresh, origins))
-            if not self._write():
-                self._warn("another process keeps writing to this session: the last messages are not stored yet")
+        else:
+            raise StoreError(
+                f"other processes keep writing to session {self._key.name!r}: these messages are not stored"
+            )
         self._serve_needs()
         self._link_declared()
 
@@ -195,6 +204,7 @@ class Session:
         What is known is recognised by content at the cost of a comparison; a history that a client built on our own
         view is recognised too. An edited or shortened history starts a branch: nothing of the old one is lost.
         """
+        messages = list(messages)
         known = self._agreement(self._client, messages)
         if known < len(self._client):
             known = self._adopted(messages) or known
@@ -245,6 +255,8 @@ class Session:
         max_output_tokens: int | None = None,
     ) -> None:  # fmt: skip
         """From now on. A smaller budget takes effect at the next view."""
+        for what, value in (("budget", budget), ("window", window), ("max_output_tokens", max_output_tokens)):
+            _check_tokens(what, value)
         if window is not None:
             self._window = window
             if budget is None:
@@ -253,8 +265,18 @@ class Session:
             self._budget = budget
         if max_output_tokens is not None:
             self._max_output = max_output_tokens
-        if model is not None:
+        if model is not None and model != self._model:
             self._model = model
+            if not self._own_counter:
+                self._recount()
+
+    def _recount(self) -> None:
+        """Count everything anew for another model; what was decided stays."""
+        self._counter = RequestCounter(get_counter(self._model, self.format), self.format)
+        records = [json.loads(r) for r in self._records]
+        saved = self._engine.unsaved
+        self._rebuild([r["m"] for r in records], [r.get("o", "") for r in records], list(self._engine.entries))
+        self._engine.unsaved = saved
 
     def report_usage(self, usage: Mapping[str, Any] | None) -> None:
         """What the provider reported for the last view, in its own fields: corrects the count from now on."""
@@ -459,7 +481,8 @@ class Session:
         return None
 
     def close(self) -> None:
-        """Everything is already saved; this only lets go of the store."""
+        """Everything is already saved; this only lets go of the store. Nothing can be appended afterwards."""
+        self._closed = True
         if self._owns_store and self._store is not None:
             self._store.close()
 
@@ -552,9 +575,10 @@ class Session:
                 raise OverBudget(text, missing_tokens=missing, largest=largest)
             warnings.append(text)
             self._warn(text)
-        if commit is not None and any(c.reason == WORDS_REASON for c in commit.changes):
-            warnings.append(WORDS_REASON)
-            self._warn(WORDS_REASON)
+        shortened = self._shortened_words(commit)
+        if shortened:
+            warnings.append(shortened)
+            self._warn(shortened)
         for repair in self._engine.log.repairs:
             self._warn(f"message {repair.position}: {repair.what}")
         shown, items = self._engine.shown, self._engine.log.items
@@ -563,6 +587,16 @@ class Session:
             budget=budget, missing_tokens=missing, largest=largest, warnings=tuple(warnings), commit=commit,
             step=self._engine.log.step, _covers=lambda i: _covered(i, shown.note, shown.level(i), items),
         )  # fmt: skip
+
+    def _shortened_words(self, commit: Commit | None) -> str:
+        """The condition of S1.9: user words that this commit shows shortened or only by the fold note."""
+        items = self._engine.log.items
+        changed = [c for c in commit.changes if items[c.item].kind in (Kind.USER, Kind.GOAL)] if commit else []
+        short = [f"#{c.item}" for c in changed if Level.STUB < c.after < Level.RAW]
+        gone = [f"#{c.item}" for c in changed if c.after <= Level.STUB < c.before]
+        if not short and not gone:
+            return ""
+        return f"{WORDS_REASON}: {len(short)} abstracted, {len(gone)} folded ({', '.join([*short, *gone][:8])})"
 
     def _largest(self) -> tuple[tuple[str, int], ...]:
         """The largest parts of the view that could not be folded."""
@@ -588,7 +622,7 @@ class Session:
     def _known(self, item: int) -> Item:
         known = self._engine.log.item_at(item)
         if known is None:
-            raise RecallError(f"no item #{item} in session {self._key.name!r}")
+            raise RecallError(f"no item #{str(item).lstrip('#')} in session {self._key.name!r}")
         return known
 
     def _recall_chars(self) -> int:
@@ -598,6 +632,8 @@ class Session:
     def _serve_directives(self) -> None:
         """A `[RETRIEVE: id]` in the newest assistant text is answered at the tail, once, as data."""
         log = self._engine.log
+        if self._stubs.recall is RecallBy.NONE:
+            return
         speaking = (TurnKind.ASSISTANT, TurnKind.EXCHANGE)
         if log.open or not log.turns or log.turns[-1].kind not in speaking or log.own(len(log.turns) - 1):
             return
@@ -663,6 +699,11 @@ class Session:
         self._notes_store()
         return self._session_id if self._notes is None else self._notes[1]
 
+    def _take_in(self, fresh: list[Message], origins: list[str]) -> None:
+        self._engine.append(fresh, origins)
+        self._client.extend(fresh)
+        self._records.extend(_dumps({"m": m, "o": o} if o else {"m": m}) for m, o in zip(fresh, origins, strict=True))
+
     def _write(self) -> bool:
         """Store what is not stored yet; False when another process wrote to this branch meanwhile.
 
@@ -710,9 +751,13 @@ class Session:
         self._rebuild([r["m"] for r in records], [r.get("o", "") for r in records], entries)
 
     def _reload(self) -> None:
+        """Take over what the store has; what we could not store yet comes behind it."""
         assert self._store is not None
+        pending = [json.loads(r) for r in self._records[self._stored :]]
         self._branch_id = self._store.head(self._session_id)
         self._load()
+        if pending:
+            self._take_in([r["m"] for r in pending], [r.get("o", "") for r in pending])
 
     def _reload_if_behind(self) -> bool:
         """Whether another process went on with this session; then we are where it is."""
@@ -825,12 +870,13 @@ def fit(
         return session.view()
 
 
+def _check_tokens(what: str, value: Any) -> None:
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value <= 0):
+        raise SettingsError(f"{what} {value!r}: expected a number of tokens above 0, or None")
+
+
 def _covered(item: int, note: Note | None, level: Level, items: Mapping[int, Item]) -> bool:
     return item in items and (level > Level.STUB or (note is not None and note.holds(item)) or level is Level.STUB)
-
-
-def _with_origins(messages: Sequence[Message], origins: Sequence[str]) -> Iterator[tuple[Message, str]]:
-    return zip(messages, origins or [""] * len(messages), strict=True)
 
 
 def _unmarked(value: Any) -> Any:
@@ -859,11 +905,14 @@ def _clean(value: Any) -> Any:
 
 
 def _copy_messages(messages: Sequence[Message]) -> list[Message]:
+    if isinstance(messages, Mapping | str | bytes):
+        raise WireError(f"expected a list of messages, got one {type(messages).__name__}")
+    messages = list(messages)
     for number, message in enumerate(messages):
         if not isinstance(message, dict):
             raise WireError(f"message {number} is a {type(message).__name__}; expected an object")
     try:
-        copied: list[Message] = _copy(list(messages))
+        copied: list[Message] = _copy(messages)
     except RecursionError:
         raise WireError("a message is nested too deeply to be read") from None
     return copied

@@ -38,7 +38,8 @@ def test_show_lists_every_item_with_level_and_reason(foldaway: Any, coding: Path
     shown = foldaway("show", coding, "--budget", 16_000, "--json").json
     levels = {item["level"] for item in shown["items"]}
     assert shown["tokens"] <= shown["budget"] == 16_000
-    assert [item["item"] for item in shown["items"]] == list(range(1, len(shown["items"]) + 1))
+    seen = [item["item"] for item in shown["items"] if item["item"] > 0]  # recalls put in by us count below 0
+    assert seen == list(range(1, len(seen) + 1))
     assert {"raw", "stub", "hidden"} <= levels
     assert all(item["reason"] for item in shown["items"] if item["level"] != "raw")
     assert all(

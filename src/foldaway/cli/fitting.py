@@ -76,6 +76,11 @@ def read_request(path: str, *, format: str, system: str | None, session: str = "
 
 def fit_request(request: Request, **settings: Any) -> Fitted:
     """Fold what must go; `settings` are those of `Session`. Raises OverBudget where nothing can be sent."""
+    body = request.body or {}
+    if not settings.get("model") and isinstance(body.get("model"), str):
+        settings["model"] = body["model"]
+    if settings.get("max_output_tokens") is None:
+        settings["max_output_tokens"] = _answer_tokens(body)
     with Session(format=request.format, system=request.system, tools=request.tools, **settings) as session:
         session.append(request.messages, request.origins)
         before = session.count()
@@ -92,6 +97,15 @@ def fit_request(request: Request, **settings: Any) -> Fitted:
             warnings=warnings,
             folded=_folded(session, view),
         )
+
+
+def _answer_tokens(body: Mapping[str, Any]) -> int | None:
+    """The room for the answer that a request asks for itself."""
+    for key in ("max_output_tokens", "max_completion_tokens", "max_tokens"):
+        value = body.get(key)
+        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+            return value
+    return None
 
 
 def _folded(session: Session, view: View) -> list[dict[str, Any]]:
@@ -115,10 +129,14 @@ def _document(file: Path) -> Any:
     data = file.read_bytes()
     data = gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
     try:
-        value = json.loads(data.decode("utf-8-sig"))
+        value = json.loads(data.decode("utf-8-sig"), parse_constant=_no_json)
     except ValueError:
         return None
     return value if isinstance(value, list) or _key(value) else None
+
+
+def _no_json(constant: str) -> None:
+    raise WireError(f"{constant} stands in the input; it is not JSON and no provider takes it")
 
 
 def _key(body: Mapping[str, Any]) -> str:

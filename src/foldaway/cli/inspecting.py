@@ -46,6 +46,7 @@ def at_call(recorded: Recorded, call: int | None, **settings: Any) -> Scene:
     if not 0 <= call <= last:
         raise SettingsError(f"no call {call} in {recorded.name}; it has calls 0 to {last - 1}, and {last} is its end")
     name = recorded.name or "default"
+    settings = {**settings, "model": settings.get("model") or recorded.model, "fixed_over_budget": "send"}
     session = Session(name=name, format=recorded.format, system=recorded.system, tools=recorded.tools, **settings)
     done = tokens = budget = 0
     for number, start in enumerate(starts[: call + 1]):

@@ -10,7 +10,8 @@ from typing import IO, Any
 
 from foldaway.cli.output import clipped, warn
 from foldaway.errors import SettingsError
-from foldaway.lab import FULL, ReplayResult, ReplaySession, Run, Tally, label, pool, replay, replay_all, row
+from foldaway.lab import FULL, ReplayResult, ReplaySession, Run, Tally, pool, replay, replay_all, row
+from foldaway.lab.replay import make_ruler
 from foldaway.lab.results import percentile
 from foldaway.lab.ruler import Ruler
 from foldaway.lab.runner import Progress
@@ -19,7 +20,6 @@ from foldaway.model.plan import Prices
 from foldaway.model.recorded import Recorded
 from foldaway.session import Session
 from foldaway.settings.parts import make_policy, policy_names
-from foldaway.tokens import RequestCounter, get_counter
 
 COLUMNS = (
     *("session", "policy", "budget", "calls", "peak", "mean", "seen%", "strict%", "values%"),
@@ -54,7 +54,8 @@ class Maker:
             format=recorded.format,
             budget=budget,
             policy=policy,
-            model=self.model,
+            model=self.model or recorded.model,
+            fixed_over_budget="send",
             system=recorded.system,
             tools=recorded.tools,
             low_share=self.low_share,
@@ -126,9 +127,7 @@ def _one_by_one(runs: Sequence[Run], maker: Maker, views: Path | None, progress:
         stream: IO[str] | None = None if views is None else stack.enter_context(views.open("w", encoding="utf-8"))
         for number, run in enumerate(runs, 1):
             if ruler is None or ruler.recorded is not run.recorded:
-                format = run.recorded.format
-                counter = RequestCounter(get_counter(maker.model, format), format)
-                ruler = Ruler(run.recorded, label(run.recorded), counter)
+                ruler = make_ruler(run.recorded, model=maker.model)
             results.append(replay(run.recorded, run.policy, run.budget, ruler=ruler, make=maker, views=stream))
             if progress:
                 progress(number, len(runs), f"{run.policy} {run.recorded.name}")

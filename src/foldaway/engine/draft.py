@@ -203,8 +203,9 @@ class Draft:
 
     def _compose(self, vanished: list[int]) -> Note | None:
         old = self.old_note
-        fell = [i for i in self.before if gone(self.shown, self.log.items[i])]
-        rose = [i for i in self.before if not gone(self.shown, self.log.items[i])]
+        # Recalls put in by us (ids below 0) are copies: nothing is lost with them, no note needs to cover them.
+        fell = [i for i in self.before if i > 0 and gone(self.shown, self.log.items[i])]
+        rose = [i for i in self.before if i > 0 and not gone(self.shown, self.log.items[i])]
         covers = ranges.add(ranges.remove(old.covers, rose) if old else (), fell)
         if not covers:
             return None

@@ -18,7 +18,7 @@ from foldaway.engine.recall import Recalled, as_data, recall
 from foldaway.engine.snapshot import Snapshot
 from foldaway.engine.stubs import Stubs
 from foldaway.engine.window import Shown, View, folded
-from foldaway.model.items import Item, Level
+from foldaway.model.items import Item, Kind, Level
 from foldaway.model.plan import Budget, Commit
 from foldaway.model.wire import Message, PartType, TurnKind
 
@@ -125,8 +125,12 @@ class Engine:
         floor, low, _ = self.planner.watermarks(self.shown, self.fixed_tokens, budget, frozenset(self.pins))
         scene = self._scene()
         kept = {**protected(scene, SOFT), **protected(scene, HARD)}
-        draft = self._draft()
-        return self.planner.snapshot(draft, self.tokens(), floor, low, budget, kept)
+        # Only looked at, never changed: no copy, so that asking costs what is visible.
+        glance = Draft(
+            log=self.log, stubs=self.stubs, shown=self.shown, fixed_tokens=self.fixed_tokens,
+            per_turn=self.view_cache.per_turn,
+        )  # fmt: skip
+        return self.planner.snapshot(glance, self.tokens(), floor, low, budget, kept)
 
     def preview(self) -> Planned | None:
         """The commit that would be made now; nothing changes."""
@@ -249,16 +253,19 @@ class Engine:
         """Put in what an `inject` entry of the ledger says."""
         references = asked["references"]
         found = recall(self.log, references, for_view=True)
-        text = as_data(found, asked["chars"], rests_on=[self._along(i) for i in asked["along"]])
+        stale = [line for i in found.items if (line := self._edited_since(i))]
+        text = as_data(found, asked["chars"], rests_on=[self._along(i) for i in asked["along"]], stale=stale)
         if self._calls_fit_in():
             arguments = {"ids": ", ".join(references)}
-            messages = self.log.wire.exchange(f"recall_{self.log.next_id}", "recall", arguments, text)
+            messages = self.log.wire.exchange(
+                f"recall_{-self.log.next_own}_{self.log.next_id}", "recall", arguments, text
+            )
         else:
             messages = [self.log.wire.user_message(text)]
         self.injections.append((len(self.log.raws), len(messages)))
-        first = self.log.next_id
+        before = self.log.next_own
         self.append(messages, [OWN] * len(messages))
-        self._guard(range(first, self.log.next_id), self.log.step + GUARD_STEPS)
+        self._guard(range(self.log.next_own + 1, before + 1), self.log.step + GUARD_STEPS)
         return found
 
     def _calls_fit_in(self) -> bool:
@@ -285,6 +292,15 @@ class Engine:
                     chars -= size
                     along.append(link.target)
         return along
+
+    def _edited_since(self, number: int) -> str:
+        """Says that a file was edited after this read of it; "" when it was not."""
+        read = self.log.items[number]
+        if read.kind is not Kind.READ:
+            return ""
+        edits = sorted({e for target in read.targets for e in self.log.edits_of(target) if e > number})
+        named = ", ".join(f"#{e}" for e in edits[-6:])
+        return f"#{number} is the file as it was read then; edited since by {named}" if edits else ""
 
     def _along(self, number: int) -> str:
         """How a dependency comes along: its stub line, and its text where that is short."""

@@ -17,7 +17,7 @@ from foldaway.linking.anchors import AnchorKind, anchors
 from foldaway.linking.episodes import Episodes
 from foldaway.linking.graph import Graph
 from foldaway.linking.index import AnchorIndex
-from foldaway.linking.kinds import Kinds
+from foldaway.linking.kinds import Kinds, same_file
 from foldaway.linking.reuse import link_reuse
 from foldaway.model.items import Item, Kind
 from foldaway.model.wire import Message, Part, PartType, Quirks, Repair, Turn, TurnKind
@@ -67,6 +67,10 @@ class Log:
     step: int = 0
     """Model calls so far: assistant turns seen."""
     next_id: int = 1
+    next_own: int = -1
+    """Recalls that Foldaway puts in count downwards from -1, so that they shift no other item's id."""
+    edits: dict[str, list[int]] = field(default_factory=dict)
+    """File name -> items that edited a file of that name, oldest first."""
     settled: int = 0
     """Turns before this index will not be parsed again."""
     _goal: int | None = None
@@ -129,6 +133,11 @@ class Log:
         turn = self.turns[item.turn]
         return "\n".join(turn.parts[p].text for p in item.parts if turn.parts[p].type is PartType.CALL)
 
+    def edits_of(self, target: str) -> list[int]:
+        """Items that edited this file, oldest first."""
+        ids = self.edits.get(target.rsplit("/", 1)[-1], ())
+        return [i for i in ids if any(same_file(t, target) for t in self.items[i].targets)]
+
     def items_of_turn(self, turn: int) -> tuple[Item, ...]:
         return tuple(self.items[i] for i in self.turn_items[turn])
 
@@ -149,7 +158,10 @@ class Log:
         for turn in range(len(self.turns) - 1, self.settled - 1, -1):
             for item in self.turn_items[turn]:
                 del self.items[item]
-                self.next_id = min(self.next_id, item)
+                if item < 0:
+                    self.next_own = max(self.next_own, item)
+                else:
+                    self.next_id = min(self.next_id, item)
             if self._steps(self.turns[turn]):
                 self.step -= 1
             del self.turns[turn], self.turn_tokens[turn], self.turn_items[turn], self.turn_step[turn]
@@ -165,7 +177,10 @@ class Log:
             item = self._item(index, turn, draft)
             self.items[item.id] = item
             ids.append(item.id)
-            self.next_id += 1
+            if item.id < 0:
+                self.next_own -= 1
+            else:
+                self.next_id += 1
         self.turn_items.append(tuple(ids))
         if self._steps(turn):
             self.step += 1
@@ -193,7 +208,8 @@ class Log:
         elif kind is Kind.USER and tokens > self.paste_tokens:
             kind, pinned = Kind.PASTE, False
         return Item(
-            id=self.next_id, turn=index, parts=draft.parts, kind=kind, tokens=tokens, created_step=self.step,
+            id=self.next_own if self._own(turn) else self.next_id, turn=index, parts=draft.parts, kind=kind,
+            tokens=tokens, created_step=self.step,
             title=draft.title, name=draft.name, pinned=pinned, persisted=draft.persisted, targets=draft.targets,
         )  # fmt: skip
 
@@ -222,6 +238,9 @@ class Log:
             if signature in self.calls:
                 self.repeats[item.id] = self.calls[signature]
             self.calls[signature] = item.id
+        if item.kind is Kind.EDIT:
+            for target in item.targets:
+                self.edits.setdefault(target.rsplit("/", 1)[-1], []).append(item.id)
         if item.kind is Kind.READ:
             for target in item.targets:
                 self.reads.setdefault(target.rsplit("/", 1)[-1], []).append(item.id)

@@ -28,6 +28,8 @@ NOTE_SHARE = 0.35
 """Share of the room up to the low watermark that the lines of a fold note may take where the policy sets none."""
 WORDS_SHARE = 0.5
 """Share of the room (budget less system prompt and tools) that user words may take before the oldest are abstracted."""
+WORDS_CEILING = 0.85
+"""Share from which on, abstracted already, the oldest words keep their plain constraints only, or the session ends."""
 SMALLEST_MASK_CHARS = 400
 SMALLEST_GAIN = 8
 NEWEST_WORDS = 1
@@ -177,7 +179,7 @@ class Planner:
             draft.demote_lines(int(note_room * NOTE_SHARE), "note is full: oldest lines go first")
         tokens = draft.finish()
         by_age = (self._fold_oldest, self._fold_soft)
-        for rung in (*by_age, self._drop_lines, self._mask_last, self._drop_all, self._fold_pastes):
+        for rung in (*by_age, self._drop_lines, self._mask_last, self._drop_all, self._mask_last, self._fold_pastes):
             if tokens <= budget.tokens:
                 return tokens
             rung(draft, tokens - budget.tokens, hard, soft)
@@ -283,8 +285,11 @@ class Planner:
             if i.kind in (Kind.USER, Kind.GOAL) and draft.shown.level(i.id) > Level.STUB
         ]
         spent = sum(self._now(draft, i) for i in words)
-        limit = int(max(0, budget.tokens - draft.fixed_tokens - self._instructions(draft)) * self.words_share)
-        for shorten in (abstract_words, constraints_only):
+        room = max(0, budget.tokens - draft.fixed_tokens - self._instructions(draft))
+        limit = int(room * self.words_share)
+        for shorten, from_tokens in ((abstract_words, limit), (constraints_only, int(room * WORDS_CEILING))):
+            if spent <= from_tokens:
+                return
             for item in words[:-NEWEST_WORDS]:
                 if spent <= limit:
                     return

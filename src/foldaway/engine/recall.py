@@ -48,11 +48,12 @@ def recall(log: Log, reference: str | Sequence[str], find: str | None = None, *,
 
     An attachment comes back as its block in JSON, or, `for_view`, as a line that says it is shown again in its place.
     """
-    wanted = [reference] if isinstance(reference, str) else list(reference)
+    wanted = [str(reference)] if isinstance(reference, str | int) else [str(r) for r in reference]
     texts: list[str] = []
     items: list[int] = []
     problems: list[str] = []
     got: set[tuple[int, str]] = set()
+    owners: list[int] = []
     for one in _split(wanted):
         matched = _REFERENCE.match(one)
         if matched is None:
@@ -68,9 +69,12 @@ def recall(log: Log, reference: str | Sequence[str], find: str | None = None, *,
                 text = f"{item.title} #{item.id} is shown again in its place"
             if (item.id, text) not in got:
                 got.add((item.id, text))
+                owners.append(item.id)
                 texts.append(text)
             if item.id not in items:
                 items.append(item.id)
+    if for_view and len(texts) > 1:
+        texts = [f"— #{i} {log.items[i].title}\n{t}" for i, t in zip(owners, texts, strict=True)]
     return Recalled(text="\n".join(texts), items=tuple(items), found=bool(items), problem="; ".join(problems))
 
 
@@ -155,14 +159,17 @@ def search(log: Log, query: str, limit: int = 20) -> list[Item]:
     return [item for score, _, item in ranked if -score >= need][:limit] or [i for _, _, i in ranked[:limit]]
 
 
-def as_data(recalled: Recalled, limit_chars: int, rests_on: Sequence[str] = ()) -> str:
+def as_data(recalled: Recalled, limit_chars: int, rests_on: Sequence[str] = (), stale: Sequence[str] = ()) -> str:
     """A recall as it enters a view: framed as data, its own marks unable to close the frame.
 
-    `rests_on`: lines about what the recalled items depend on, put behind them.
+    `rests_on`: lines about what the recalled items depend on, put behind them. `stale`: lines that warn of what has
+    changed since, put in front.
     """
     body = recalled.text
     if len(body) > limit_chars:
         body = cut_head(body, limit_chars) + f"\n[foldaway: {len(body) - limit_chars:,} more characters; ask for lines]"
+    if stale:
+        body = "\n".join((*stale, body))
     if rests_on:
         body = "\n".join((body, "it rests on:", *rests_on))
     body = _OWN_MARK.sub(r"(\1", body)

@@ -77,12 +77,23 @@ SessionMaker = Callable[[Recorded, str, int], ReplaySession]
 
 def foldaway_session(recorded: Recorded, policy: str, budget: int) -> ReplaySession:
     """A Foldaway session in memory, its tokens counted as the ruler counts them."""
-    return Session(format=recorded.format, budget=budget, policy=policy, system=recorded.system, tools=recorded.tools)
+    return Session(
+        format=recorded.format,
+        budget=budget,
+        policy=policy,
+        model=recorded.model,
+        system=recorded.system,
+        tools=recorded.tools,
+        fixed_over_budget="send",
+    )
 
 
-def make_ruler(recorded: Recorded, labels: Labels | None = None) -> Ruler:
-    """What measures the views of one session. Share it between policies and budgets: it remembers messages."""
-    counter = RequestCounter(get_counter("", recorded.format), recorded.format)
+def make_ruler(recorded: Recorded, labels: Labels | None = None, *, model: str = "") -> Ruler:
+    """What measures the views of one session, in tokens of `model` or else of the model it was recorded with.
+
+    Share it between policies and budgets: it remembers messages.
+    """
+    counter = RequestCounter(get_counter(model or recorded.model, recorded.format), recorded.format)
     return Ruler(recorded, labels or label(recorded), counter)
 
 

@@ -33,6 +33,7 @@ _MAIN_ARGUMENTS = (
     "path file_path filePath filename file command cmd query pattern url code name description prompt input id "
     "message question text"
 ).split()
+_COMMAND_KEYS = ("command", "cmd", "code", "script", "input")
 _SPLIT_NAME = re.compile(r"[^A-Za-z]+|(?<=[a-z])(?=[A-Z])")
 _WRITES = re.compile(
     r"(?<![<>0-9&=-])>{1,2}\s*(?!/dev/null|&)[\w./~$\"']|\bsed\s+(?:-\w+\s+)*-i|\bapply_patch\b|<<\s*['\"]?EOF"
@@ -92,7 +93,7 @@ def is_error(text: str, flagged: bool) -> bool:
 def command_of(arguments: Any, text: str) -> str:
     """The command line inside a call's arguments; the whole text where there is none to single out."""
     if isinstance(arguments, Mapping):
-        for key in ("command", "cmd", "code", "script", "input"):
+        for key in _COMMAND_KEYS:
             value = arguments.get(key)
             if isinstance(value, str):
                 return value
@@ -114,7 +115,8 @@ def title_of(name: str, arguments: Any, text: str, limit: int = 64) -> str:
     if len(bare) > limit - len(name) - 1 and "/" in bare and not any(c.isspace() for c in bare):
         # Of a long path the end says most.
         bare = "…" + bare[-(limit - len(name) - 2) :]
-    if words & _WORDS[-1][1] and bare.strip():
+    commands = isinstance(arguments, Mapping) and any(isinstance(arguments.get(k), str) for k in _COMMAND_KEYS)
+    if words & _WORDS[-1][1] and commands and bare.strip():
         return one_line(bare, limit)
     return one_line(f"{name} {bare}", limit)
 

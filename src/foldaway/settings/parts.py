@@ -35,13 +35,19 @@ def make_policy(policy: str | Policy, **parameters: Any) -> tuple[str, Policy]:
     target = BUILT_IN.get(policy)
     if target is not None:
         module, _, name = target.partition(":")
-        made: Policy = getattr(import_module(module), name)(**parameters)
-        return policy, made
+        return policy, _made(policy, getattr(import_module(module), name), parameters)
     for entry in sorted(entry_points(group="foldaway.policies"), key=lambda e: e.value):
         if entry.name == policy:
-            made = entry.load()(**parameters)
-            return policy, made
+            return policy, _made(policy, entry.load(), parameters)
     raise SettingsError(f"no policy {policy!r}; known: {', '.join(policy_names())}")
+
+
+def _made(name: str, part: Any, parameters: dict[str, Any]) -> Policy:
+    try:
+        made: Policy = part(**parameters)
+    except TypeError as error:
+        raise SettingsError(f"policy {name!r}: {error}") from error
+    return made
 
 
 def make_store(store: str | Store | None, *, clock: Any = None) -> Store | None:
