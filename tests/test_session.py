@@ -334,3 +334,18 @@ def test_with_redaction_no_secret_reaches_the_store_and_a_resend_is_recognised()
     assert "[redacted:" in stored
     again = Session(budget=9000, store=store, redact=True)
     assert again.sync(history) == 0
+
+
+def test_an_append_that_other_processes_never_let_through_is_refused_as_a_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = MemoryStore()
+    session = Session(budget=900, store=store)
+    session.append([user("mine")])
+    monkeypatch.setattr(store, "append", lambda *_: False)
+    with pytest.raises(StoreError, match="not stored"):
+        session.append([user("late")])
+    monkeypatch.undo()
+    session.append([user("later")])
+    assert [m["content"] for m in session.view().messages] == ["mine", "later"]
+    assert [m["content"] for m in Session(budget=900, store=store).view().messages] == ["mine", "later"]

@@ -192,6 +192,9 @@ class Session:
             # Another process was first: what it wrote comes before ours.
             self._reload()
         else:
+            # Refused as a whole: a caller that tries again must not find half of it here.
+            del self._records[self._stored :]
+            self._reload()
             raise StoreError(
                 f"other processes keep writing to session {self._key.name!r}: these messages are not stored"
             )
