@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from foldaway import Level, MemoryStore, RecallError, Session, SettingsError, WireError
+from foldaway import Level, MemoryStore, RecallError, Session, SettingsError, StoreError, WireError
 from foldaway.engine import ledger
 from foldaway.model.wire import Message
 from foldaway.settings.parts import policy_names
