@@ -59,9 +59,22 @@ def _same_everywhere(look: Look) -> str | None:
             same_message = position < min(len(outcome.fit.history), len(look.fit.history)) and canonical(
                 outcome.fit.history[position]
             ) == canonical(look.fit.history[position])
-            if before is not None and same_message and before != text:
+            grown = (
+                _combined(outcome.fit, before) and _combined(look.fit, text) and _evicted_more(outcome.fit, look.fit)
+            )
+            if before is not None and same_message and before != text and not grown:
                 return f"message {position} has another stand-in in fit {outcome.name}: {before[:80]!r}, {text[:80]!r}"
     return None
+
+
+def _combined(fit: Fit, text: str | None) -> bool:
+    """Whether one text stands in for several messages, as a summary or a note does."""
+    return sum(1 for other in fit.stand_ins.values() if other == text) > 1
+
+
+def _evicted_more(one: Fit, other: Fit) -> bool:
+    """Whether the two fits evicted different messages: only then may a combined text differ."""
+    return one.stand_ins.keys() != other.stand_ins.keys()
 
 
 @check("no_nested_placeholders", on="fit")
