@@ -18,8 +18,9 @@ from foldaway.errors import (
 )
 from foldaway.model.items import Item, Kind, Level
 from foldaway.model.plan import Change, Commit, Prices
+from foldaway.model.view import Explanation, View
 from foldaway.model.wire import Quirks
-from foldaway.session import Explanation, Session, View, fit
+from foldaway.session import Session, fit
 from foldaway.stores.memory import MemoryStore
 from foldaway.stores.sqlite import SqliteStore
 from foldaway.tools import delimiter_result, delimiter_tool, tool

@@ -7,9 +7,7 @@ again, starts a branch when a client edits its history, and answers recalls.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -18,15 +16,18 @@ from foldaway.engine.engine import Engine
 from foldaway.engine.log import AnchorFinder, Log
 from foldaway.engine.planner import WORDS_REASON, Planner, Policy
 from foldaway.engine.recall import DIRECTIVE, Recalled, as_data, recall, search
+from foldaway.engine.recall_tool import recall_tool
 from foldaway.engine.stubs import RecallBy, Stubs
 from foldaway.engine.window import Note, gone
-from foldaway.errors import OverBudget, RecallError, SettingsError, StoreError, WireError
+from foldaway.errors import OverBudget, RecallError, SettingsError, StoreError
 from foldaway.linking.anchors import anchors
 from foldaway.linking.declared import Declaration, Declared, declaration_of
 from foldaway.linking.graph import Link, Provenance
 from foldaway.linking.kinds import Kinds
 from foldaway.model.items import Item, Kind, Level
+from foldaway.model.jsonlike import clean, copy, copy_messages, dumps, unmarked
 from foldaway.model.plan import Budget, Commit, Prices
+from foldaway.model.view import Explanation, View
 from foldaway.model.wire import Message, PartType, Quirks, TurnKind
 from foldaway.protocols import Hit, MessageCounter, SessionKey, Store
 from foldaway.protocols import Note as StoredNote
@@ -41,57 +42,6 @@ MOST_RETRIES = 64
 """How often an append is tried again when other processes write to the same session."""
 RECALL_CHARS = 24_000
 """A recall brings at most this many characters into a view at once; the rest by range of lines."""
-RECALL_TOOL_DESCRIPTION = (
-    "Brings back, word for word, what was folded away to save room. Ask by id (#12), range (#12-#15), lines of one "
-    "item (#12:40-80) or words; several at once, separated by commas."
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
-    """What to send for one model call."""
-
-    messages: list[Message]
-    system: Any
-    tools: list[Any] | None
-    tokens: int
-    """Own count of the whole request."""
-    budget: int
-    missing_tokens: int = 0
-    """Tokens over the budget, because what may not be evicted takes more (I4); 0 when it fits."""
-    largest: tuple[tuple[str, int], ...] = ()
-    """When over the budget: the largest pinned parts (what, tokens)."""
-    warnings: tuple[str, ...] = ()
-    """What the caller should know about this view."""
-    commit: Commit | None = None
-    """The batch of level changes that was made for this call."""
-    step: int = 0
-    _covers: Callable[[int], bool] = field(default=lambda item: False, repr=False)
-
-    def covers(self, item: int) -> bool:
-        """Whether an item is in sight: raw, in place, as a line or inside the range of a fold note."""
-        return self._covers(item)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
-    """Why an item is shown as it is, and what hangs on it."""
-
-    item: int
-    title: str
-    kind: str
-    level: str
-    tokens: int
-    reason: str
-    """The reason of the newest change; "never changed" for raw items."""
-    commit: int | None
-    step: int | None
-    needed_by: tuple[tuple[int, float, str, str], ...]
-    """(item that depends on this one, weight, provenance, why)"""
-    needs: tuple[tuple[int, float, str, str], ...]
-    pinned: bool
-    faults: int
-    stand_in: str | None
 
 
 class Session:
@@ -144,7 +94,7 @@ class Session:
         self._wire = get_wire(format)
         self._model, self._max_output = model, max_output_tokens
         self._low, self._high = low_share, high_share
-        self._system, self._tools = _copy(system), _copy(list(tools)) if tools is not None else None
+        self._system, self._tools = copy(system), copy(list(tools)) if tools is not None else None
         self._quirks = quirks or Quirks()
         self._counter = counter or RequestCounter(get_counter(model, format), format)
         self._own_counter = counter is not None
@@ -178,7 +128,7 @@ class Session:
         `origins` marks messages of role user that the environment wrote ("environment"), for agents without a tool
         protocol. Raises WireError when a message is not of this session's format.
         """
-        fresh = _copy_messages(messages)
+        fresh = copy_messages(messages)
         if not fresh:
             return
         if origins and len(origins) != len(fresh):
@@ -231,7 +181,7 @@ class Session:
         budget = self._resolve_budget()
         self._check_fixed(budget)
         messages, tokens, commit = self._engine.view()
-        messages = [_clean(m) for m in messages]
+        messages = [clean(m) for m in messages]
         self._own_tokens = tokens
         view = self._as_view(messages, tokens, budget, commit)
         self._save()
@@ -322,26 +272,7 @@ class Session:
 
     def recall_tool(self) -> dict[str, Any]:
         """The definition of the recall tool in this session's format, to offer to the model."""
-        schema = {
-            "type": "object",
-            "properties": {
-                "ids": {"type": "string", "description": "ids, ranges or words"},
-                "find": {"type": "string", "description": "only the part about these words"},
-            },
-            "required": ["ids"],
-        }
-        match self.format:
-            case "anthropic_messages":
-                return {"name": "recall", "description": RECALL_TOOL_DESCRIPTION, "input_schema": schema}
-            case "openai_responses":
-                return {
-                    "type": "function", "name": "recall", "description": RECALL_TOOL_DESCRIPTION, "parameters": schema,
-                }  # fmt: skip
-            case _:
-                return {
-                    "type": "function",
-                    "function": {"name": "recall", "description": RECALL_TOOL_DESCRIPTION, "parameters": schema},
-                }
+        return recall_tool(self.format)
 
     def search(self, query: str, limit: int = 10) -> list[Hit]:
         """Notes and items about some words, notes first; any text is a legal query."""
@@ -586,7 +517,7 @@ class Session:
             self._warn(f"message {repair.position}: {repair.what}")
         shown, items = self._engine.shown, self._engine.log.items
         return View(
-            messages=messages, system=_copy(self._system), tools=_copy(self._view_tools()), tokens=tokens,
+            messages=messages, system=copy(self._system), tools=copy(self._view_tools()), tokens=tokens,
             budget=budget, missing_tokens=missing, largest=largest, warnings=tuple(warnings), commit=commit,
             step=self._engine.log.step, _covers=lambda i: _covered(i, shown.note, shown.level(i), items),
         )  # fmt: skip
@@ -705,7 +636,7 @@ class Session:
     def _take_in(self, fresh: list[Message], origins: list[str]) -> None:
         self._engine.append(fresh, origins)
         self._client.extend(fresh)
-        self._records.extend(_dumps({"m": m, "o": o} if o else {"m": m}) for m, o in zip(fresh, origins, strict=True))
+        self._records.extend(dumps({"m": m, "o": o} if o else {"m": m}) for m, o in zip(fresh, origins, strict=True))
 
     def _write(self) -> bool:
         """Store what is not stored yet; False when another process wrote to this branch meanwhile.
@@ -781,7 +712,7 @@ class Session:
             return 0
         known = len(view) + len(since)
         self._shift = (len(view), self._viewed_at if self._shift is None else self._log_position(self._viewed_at))
-        self._client = _copy_messages(messages[:known])
+        self._client = copy_messages(messages[:known])
         self._viewed_at = len(view)
         return known
 
@@ -827,7 +758,7 @@ class Session:
         engine.restoring = False
         self._client, self._shift = list(messages), None
         engine._refresh()
-        self._last_view = [_copy(m) for m in engine.log.wire.finish(engine.view_cache.messages, engine.log.quirks)]
+        self._last_view = [copy(m) for m in engine.log.wire.finish(engine.view_cache.messages, engine.log.quirks)]
         self._viewed_at = len(self._client)
 
     def _branch(self, at: int) -> None:
@@ -854,9 +785,9 @@ class Session:
 
     def _same(self, known: Message, given: Message) -> bool:
         """The same message but for cache marks (clients move them) or for what was redacted at rest."""
-        if _unmarked(known) == _unmarked(given):
+        if unmarked(known) == unmarked(given):
             return True
-        return self._redact and _dumps(known) == redact(_dumps(given))
+        return self._redact and dumps(known) == redact(dumps(given))
 
 
 def fit(
@@ -880,46 +811,3 @@ def _check_tokens(what: str, value: Any) -> None:
 
 def _covered(item: int, note: Note | None, level: Level, items: Mapping[int, Item]) -> bool:
     return item in items and (level > Level.STUB or (note is not None and note.holds(item)) or level is Level.STUB)
-
-
-def _unmarked(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {k: _unmarked(v) for k, v in value.items() if k != "cache_control"}
-    return [_unmarked(v) for v in value] if isinstance(value, list) else value
-
-
-def _copy(value: Any) -> Any:
-    """A deep copy of JSON; several times faster than copy.deepcopy."""
-    if isinstance(value, dict):
-        return {k: _copy(v) for k, v in value.items()}
-    return [_copy(v) for v in value] if isinstance(value, list | tuple) else value
-
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
-
-
-def _clean(value: Any) -> Any:
-    """A deep copy that can be sent: halves of surrogate pairs become U+FFFD, as every UTF-8 encoder demands."""
-    if isinstance(value, str):
-        return value if value.isascii() else _SURROGATE.sub("\ufffd", value)
-    if isinstance(value, dict):
-        return {_clean(k): _clean(v) for k, v in value.items()}
-    return [_clean(v) for v in value] if isinstance(value, list | tuple) else value
-
-
-def _copy_messages(messages: Sequence[Message]) -> list[Message]:
-    if isinstance(messages, Mapping | str | bytes):
-        raise WireError(f"expected a list of messages, got one {type(messages).__name__}")
-    messages = list(messages)
-    for number, message in enumerate(messages):
-        if not isinstance(message, dict):
-            raise WireError(f"message {number} is a {type(message).__name__}; expected an object")
-    try:
-        copied: list[Message] = _copy(messages)
-    except RecursionError:
-        raise WireError("a message is nested too deeply to be read") from None
-    return copied
-
-
-def _dumps(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=True, separators=(",", ":"))

@@ -13,9 +13,10 @@ from foldaway.cli.inputs import one_session, real_file
 from foldaway.errors import SettingsError, WireError
 from foldaway.model.items import Level
 from foldaway.model.recorded import Recorded
+from foldaway.model.view import View
 from foldaway.model.wire import Message
 from foldaway.readers import recognise
-from foldaway.session import Session, View
+from foldaway.session import Session
 from foldaway.wire import FORMATS, detect_format
 
 

@@ -14,8 +14,9 @@ from foldaway.errors import OverBudget, RecallError, SettingsError, StoreError
 from foldaway.lab.timeline import steps_of
 from foldaway.model.items import Level
 from foldaway.model.recorded import Recorded
+from foldaway.model.view import Explanation
 from foldaway.protocols import SessionKey
-from foldaway.session import Explanation, Session
+from foldaway.session import Session
 from foldaway.settings.parts import make_store
 from foldaway.wire import detect_format
 

@@ -19,7 +19,8 @@ from foldaway.errors import SettingsError
 from foldaway.lab import bench as measure
 from foldaway.lab import bench_table, progress_on_stderr, synthetic
 from foldaway.lab.table import aligned
-from foldaway.session import Explanation, Session
+from foldaway.model.view import Explanation
+from foldaway.session import Session
 from foldaway.settings.parts import make_policy, policy_names
 from foldaway.tokens import context_window
 

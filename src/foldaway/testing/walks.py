@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foldaway.errors import OverBudget
+from foldaway.model.view import View
 from foldaway.model.wire import Message
 from foldaway.protocols import Store
-from foldaway.session import Session, View
+from foldaway.session import Session
 from foldaway.stores.memory import MemoryStore
 from foldaway.testing.histories import SYSTEM, Call, Writer, prose, working_session
 
