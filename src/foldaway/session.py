@@ -680,7 +680,7 @@ class Session:
         for entry in map(ledger.loads, self._store.read_ledger(self._session_id, self._branch_id)):
             if entry["type"] == "branch":
                 # What the older branch decided after the fork is not ours.
-                entries = [e for e in entries if e["raws"] <= entry["raws"]]
+                entries = [e for e in entries if e["raws"] <= entry["upto"]]
             entries.append(entry)
         self._rebuild([r["m"] for r in records], [r.get("o", "") for r in records], entries)
 
@@ -774,7 +774,7 @@ class Session:
         self._records, self._stored = self._records[:at], at
         self._rebuild([r["m"] for r in records], [r.get("o", "") for r in records], entries)
         self._engine.unsaved = len(entries)
-        self._engine._record({"type": "branch", "step": self._engine.log.step})
+        self._engine._record({"type": "branch", "upto": raws, "step": self._engine.log.step})
 
     def _agreement(self, known: Sequence[Message], messages: Sequence[Message]) -> int:
         """How many messages at the front are the same."""

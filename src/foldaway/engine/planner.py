@@ -171,7 +171,8 @@ class Planner:
         text = None
         if change.lines is not None:
             text = self.stubs.part(item, self.log.result_text(item), *change.lines)
-        draft.set(item, change.level, change.reason, anchors=change.anchors, text=text)
+        reason = f"{WORDS_REASON}; its line made room" if item.pinned else change.reason
+        draft.set(item, change.level, reason, anchors=change.anchors, text=text)
 
     def _settle(self, draft: Draft, note_room: int, budget: Budget, hard: dict[int, str], soft: dict[int, str]) -> int:
         """Compose and count; keep the ceiling by the ladder. Returns the exact tokens."""
@@ -179,7 +180,9 @@ class Planner:
             draft.demote_lines(int(note_room * NOTE_SHARE), "note is full: oldest lines go first")
         tokens = draft.finish()
         by_age = (self._fold_oldest, self._fold_soft)
-        for rung in (*by_age, self._drop_lines, self._mask_last, self._drop_all, self._mask_last, self._fold_pastes):
+        ladder = (*by_age, self._drop_lines, self._mask_last, self._drop_all, self._fold_pastes)
+        # Twice: what a rung frees is estimated before the note is composed anew, so the first pass may stop short.
+        for rung in (*ladder, *ladder):
             if tokens <= budget.tokens:
                 return tokens
             rung(draft, tokens - budget.tokens, hard, soft)
