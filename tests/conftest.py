@@ -6,6 +6,7 @@ import socket
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 _LOCAL = ("127.", "::1", "localhost")
 
@@ -38,3 +39,10 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket.socket, "connect", guarded_connect)
     monkeypatch.setattr(socket.socket, "connect_ex", guarded_connect_ex)
     monkeypatch.setattr(socket, "getaddrinfo", guarded_look_up)
+
+
+# The quick suite draws the same examples each time, so that a change is judged by what it changes; a search for new
+# ones is `make test-all ARGS="--hypothesis-profile=search"`.
+settings.register_profile("same", derandomize=True)
+settings.register_profile("search", derandomize=False, print_blob=True)
+settings.load_profile("same")

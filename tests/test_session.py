@@ -349,3 +349,13 @@ def test_an_append_that_other_processes_never_let_through_is_refused_as_a_whole(
     session.append([user("later")])
     assert [m["content"] for m in session.view().messages] == ["mine", "later"]
     assert [m["content"] for m in Session(budget=900, store=store).view().messages] == ["mine", "later"]
+
+
+def test_appended_messages_can_say_what_they_need() -> None:
+    session = Session(budget=9000)
+    session.append([user("Find the rate."), said("It is in the third table."), said("Now the other one.")])
+    session.append([said("The sum follows from both.")], needs=[2, 3])
+    assert [(t, w, by) for t, w, by, _ in session.explain(4).needs] == [(2, 1.0, "declared"), (3, 1.0, "declared")]
+    with pytest.raises(RecallError):
+        session.append([said("And this.")], needs=[77])
+    assert len(session.items()) == 4

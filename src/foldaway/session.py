@@ -106,7 +106,6 @@ class Session:
         self._own_tokens = 0
         self._budget: int | None = budget
         self._window = window
-        self._pending_needs: dict[int, tuple[int, ...]] = {}
         self._declared = Declared()
         self._open_store(store, user, name, clock)
         self._engine = self._new_engine()
@@ -122,11 +121,12 @@ class Session:
 
     # -- one way in
 
-    def append(self, messages: Sequence[Message], origins: Sequence[str] = ()) -> None:
+    def append(self, messages: Sequence[Message], origins: Sequence[str] = (), *, needs: Sequence[int] = ()) -> None:
         """New messages join the session. O(size of what is new).
 
         `origins` marks messages of role user that the environment wrote ("environment"), for agents without a tool
-        protocol. Raises WireError when a message is not of this session's format.
+        protocol. `needs`: ids of items that these messages depend on (declared links; strong ones into open work
+        protect). Raises WireError when a message is not of this session's format.
         """
         fresh = copy_messages(messages)
         if not fresh:
@@ -135,6 +135,8 @@ class Session:
             raise SettingsError(f"{len(origins)} origins for {len(fresh)} messages; expected one for each")
         if self._closed:
             raise StoreError(f"session {self._key.name!r} is closed; open it again to go on")
+        for target in needs:
+            self._known(target)
         self._take_in(fresh, list(origins) or [""] * len(fresh))
         for _ in range(MOST_RETRIES):
             if self._write():
@@ -148,7 +150,9 @@ class Session:
             raise StoreError(
                 f"other processes keep writing to session {self._key.name!r}: these messages are not stored"
             )
-        self._serve_needs()
+        for position in range(len(self._client) - len(fresh), len(self._client)) if needs else ():
+            for item in self.items_of(position):
+                self.link(item, needs)
         self._link_declared()
 
     def sync(self, messages: Sequence[Message], origins: Sequence[str] = ()) -> int:
@@ -585,12 +589,6 @@ class Session:
         folded = [i for i in found.items if items[i].kind is Kind.ATTACHMENT and self.level(i) < Level.RAW]
         if folded:
             self._engine.raise_to_raw(folded, "recalled attachment")
-
-    def _serve_needs(self) -> None:
-        for item, targets in list(self._pending_needs.items()):
-            if self._engine.log.item_at(item) is not None:
-                self.link(item, targets)
-                del self._pending_needs[item]
 
     def _link_declared(self) -> None:
         log = self._engine.log

@@ -194,3 +194,10 @@ def test_what_opening_found_is_passed_on() -> None:
     inner = MemoryStore()
     inner.recovered.append("something")
     assert RedactingStore(inner).recovered == ["something"]
+
+
+@pytest.mark.parametrize(
+    "value", [{"password=": {}}, ["password=", "abcdef"], {"a": "password="}, {"a": ["token: ", {"b": "c d e"}]}]
+)
+def test_a_name_at_the_end_of_a_json_string_takes_no_value_from_behind_it(value: Any) -> None:
+    assert json.loads(redact(json.dumps(value))) == value

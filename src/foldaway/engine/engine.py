@@ -178,9 +178,6 @@ class Engine:
         tokens = draft.finish()
         self._adopt(self.planner.closed(draft, self.commits, reason, before, tokens))
 
-    def set_fixed(self, tokens: int) -> None:
-        self.fixed_tokens = tokens
-
     # -- from the store
 
     def restore(self, entries: Sequence[dict[str, Any]]) -> None:

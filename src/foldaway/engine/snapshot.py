@@ -62,9 +62,6 @@ class Snapshot:
     def turn_items(self, turn: int) -> tuple[Item, ...]:
         return self._log.items_of_turn(turn)
 
-    def turn_kind(self, turn: int) -> TurnKind:
-        return self._log.turns[turn].kind
-
     def turn_tokens(self, turn: int) -> int:
         """What a turn costs at raw."""
         return self._log.turn_tokens[turn]
@@ -98,10 +95,6 @@ class Snapshot:
     def lines(self) -> tuple[int, ...]:
         """Items that have a line in the fold note now, ascending."""
         return tuple(sorted(self._shown.lines))
-
-    @property
-    def visible_turns(self) -> Sequence[int]:
-        return self._shown.turns
 
     @property
     def last_turn(self) -> int:

@@ -21,8 +21,6 @@ SMALL = 60
 @dataclass(frozen=True, slots=True)
 class NearTail:
     distance: int = 4
-    collapses_early = True
-    """Asks for a commit at each safe boundary where something reached the distance, budget or not."""
 
     def due(self, snapshot: Snapshot) -> bool:
         return any(self._collapsible(snapshot))

@@ -36,9 +36,11 @@ _PLACEHOLDER = re.compile(
 def _assignment(names: str) -> str:
     """`name = value` in its many spellings. A value ends before anything that could close the JSON around it."""
     # In JSON, in JSON inside a JSON string (where a quote is \\" and an escaped one \\\\\\"), deeper, and bare.
-    double = rf"""\"(?P<double>{_NOT_MARKED}(?:\\.|[^"\\\r\n]){{3,}})"""
-    nested = rf"""\\"(?P<nested>{_NOT_MARKED}(?:\\\\(?:\\\\|\\"|[^\\"])|\\[^\\"]|[^"\\\r\n]){{3,}})"""
-    plain = rf"""(?:'|\\+["'])(?P<plain>{_NOT_MARKED}[^"'\\\r\n]{{3,}})"""
+    # A quote right behind the sign may close the JSON string that the name stands in: then no value follows.
+    value = rf"{_NOT_MARKED}(?![ \t]*[:,}}\]])"
+    double = rf"""\"(?P<double>{value}(?:\\.|[^"\\\r\n]){{3,}})"""
+    nested = rf"""\\"(?P<nested>{value}(?:\\\\(?:\\\\|\\"|[^\\"])|\\[^\\"]|[^"\\\r\n]){{3,}})"""
+    plain = rf"""(?:'|\\+["'])(?P<plain>{value}[^"'\\\r\n]{{3,}})"""
     bare = rf"""(?P<bare>{_NOT_MARKED}[^\s"'`\\,;&|<>(){{}}\[\]=:]{{6,}}=*)(?![A-Za-z0-9_(\[])"""
     return rf"(?i:{names})(?:{_QUOTE})?[ \t]*(?::=|=>|=|:)[ \t]*(?:{double}|{nested}|{plain}|{bare})"
 
