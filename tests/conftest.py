@@ -43,6 +43,6 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
 # The quick suite draws the same examples each time, so that a change is judged by what it changes; a search for new
 # ones is `make test-all ARGS="--hypothesis-profile=search"`.
-settings.register_profile("same", derandomize=True)
-settings.register_profile("search", derandomize=False, print_blob=True)
+settings.register_profile("same", derandomize=True, deadline=None)
+settings.register_profile("search", derandomize=False, deadline=None, print_blob=True)
 settings.load_profile("same")
