@@ -240,7 +240,7 @@ class Session:
         own = self._own_tokens or self._fixed() + sum(self._engine.log.turn_tokens)
         if self._calibration.report(usage, own):
             self._engine.factor = max(1.0, round(self._calibration.factor, 4))
-            self._engine._record({"type": "usage", "factor": self._engine.factor, "step": self._engine.log.step})
+            self._engine._record({"type": "usage", "factor": self._engine.factor})
             self._save()
 
     # -- recall
@@ -772,7 +772,7 @@ class Session:
         self._records, self._stored = self._records[:at], at
         self._rebuild([r["m"] for r in records], [r.get("o", "") for r in records], entries)
         self._engine.unsaved = len(entries)
-        self._engine._record({"type": "branch", "upto": raws, "step": self._engine.log.step})
+        self._engine._record({"type": "branch", "upto": raws})
 
     def _agreement(self, known: Sequence[Message], messages: Sequence[Message]) -> int:
         """How many messages at the front are the same."""

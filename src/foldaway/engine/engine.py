@@ -80,19 +80,25 @@ class Engine:
         self._notice_refetches(settled)
 
     def _notice_refetches(self, since: int) -> None:
-        """The agent made a folded call again: a fault that it repaired at its own price. Protect the new answer."""
+        """The agent made a folded call again: a fault that it repaired at its own price."""
         for turn in range(since, self.log.settled):
             for item in self.log.turn_items[turn]:
                 earlier = self.log.repeats.get(item)
                 if earlier is not None and self.shown.level(earlier) <= Level.STUB and not self.restoring:
-                    self.faults[item] = self.faults.get(earlier, 0) + 1
-                    if self.faults[item] > 1:
-                        self._guard([item], self._guarded_until(item))
-                    self._record({"type": "refetch", "item": item, "earlier": earlier, "step": self.log.step})
+                    self._count(self._record({"type": "refetch", "item": item, "earlier": earlier}))
 
-    def _guarded_until(self, item: int) -> int:
-        """Each further fault of an item doubles the steps it stays protected for."""
-        return self.log.step + GUARD_STEPS * (1 << min(4, max(0, self.faults.get(item, 0) - 1)))
+    def _count(self, entry: Mapping[str, Any]) -> None:
+        """Take in a fault or refetch, live or from the ledger: each further one of an item doubles its protection."""
+        if entry["type"] == "fault":
+            for item in entry["items"]:
+                self.faults[item] = self.faults.get(item, 0) + (item in entry["below"])
+            guarded = entry["items"]
+        else:
+            self.faults[entry["item"]] = self.faults.get(entry["earlier"], 0) + 1
+            # The agent helped itself; only when it has to again and again is its answer worth protecting.
+            guarded = [entry["item"]] if self.faults[entry["item"]] > 1 else []
+        for item in guarded:
+            self._guard([item], entry["step"] + GUARD_STEPS * (1 << min(4, max(0, self.faults[item] - 1))))
 
     # -- one way out
 
@@ -146,13 +152,13 @@ class Engine:
             return False
         entry = self.entries[live[-1]]
         items = [change[0] for change in entry["changes"]]
-        self._record({"type": "undo", "commit": entry["number"], "items": items, "step": self.log.step})
+        self._record({"type": "undo", "commit": entry["number"], "items": items})
         self._guard(items, self.log.step + GUARD_STEPS)
         self._restore_shown()
         return True
 
     def pin(self, item: int, on: bool) -> None:
-        self._record({"type": "pin" if on else "unpin", "item": item, "step": self.log.step})
+        self._record({"type": "pin" if on else "unpin", "item": item})
         (self.pins.add if on else self.pins.discard)(item)
         if on and self.shown.level(item) < Level.RAW:
             self.raise_to_raw([item], PINNED)
@@ -160,10 +166,7 @@ class Engine:
     def fault(self, items: Sequence[int]) -> list[int]:
         """Items below raw were needed: protect them, count, and say which of them thrash."""
         below = [i for i in items if self.shown.level(i) < Level.RAW]
-        for item in items:
-            self.faults[item] = self.faults.get(item, 0) + (item in below)
-            self._guard([item], self._guarded_until(item))
-        self._record({"type": "fault", "items": list(items), "below": below, "step": self.log.step})
+        self._count(self._record({"type": "fault", "items": list(items), "below": below}))
         return [i for i in below if self.faults[i] >= THRASH_FAULTS]
 
     def raise_to_raw(self, items: Sequence[int], reason: str) -> None:
@@ -190,20 +193,12 @@ class Engine:
                     self.pins.add(entry["item"])
                 case "unpin":
                     self.pins.discard(entry["item"])
-                case "fault":
-                    for item in entry["items"]:
-                        self.faults[item] = self.faults.get(item, 0) + (item in entry["below"])
-                        count = self.faults[item]
-                        self.guards[item] = entry["step"] + GUARD_STEPS * (1 << min(4, max(0, count - 1)))
+                case "fault" | "refetch":
+                    self._count(entry)
                 case "commit":
                     self.commits = max(self.commits, entry["number"] + 1)
                 case "usage":
                     self.factor = entry["factor"]
-                case "refetch":
-                    self.faults[entry["item"]] = self.faults.get(entry["earlier"], 0) + 1
-                    count = self.faults[entry["item"]]
-                    if count > 1:
-                        self._guard([entry["item"]], entry["step"] + GUARD_STEPS * (1 << min(4, count - 1)))
                 case "undo":
                     self._guard(entry["items"], entry["step"] + GUARD_STEPS)
         self._restore_shown()
@@ -243,7 +238,7 @@ class Engine:
         chars = max(1_000, self.budget.tokens)
         along = self._rests_on(recall(self.log, references, for_view=True), chars // 3)
         asked = {"references": list(references), "along": along, "chars": chars}
-        self._record({"type": "inject", **asked, "step": self.log.step})
+        self._record({"type": "inject", **asked})
         return self.replay_injection(asked)
 
     def replay_injection(self, asked: Mapping[str, Any]) -> Recalled:
@@ -355,8 +350,11 @@ class Engine:
         self._record(ledger.commit_entry(planned.commit, planned.shown))
         self.view_cache.rebuild(self.log, self.shown, self.stubs)
 
-    def _record(self, entry: dict[str, Any]) -> None:
-        self.entries.append({"raws": len(self.log.raws), **entry})
+    def _record(self, entry: dict[str, Any]) -> dict[str, Any]:
+        """Add an entry to the ledger, with how much of the log there was and the step it was made in."""
+        kept = {"raws": len(self.log.raws), "step": self.log.step, **entry}
+        self.entries.append(kept)
+        return kept
 
     def _restore_shown(self) -> None:
         undone = {e["commit"] for e in self.entries if e["type"] == "undo"}

@@ -72,7 +72,7 @@ class Planner:
     _pins: frozenset[int] = frozenset()
 
     def watermarks(self, shown: Shown, fixed_tokens: int, budget: Budget, pins: frozenset[int]) -> tuple[int, int, int]:
-        """(floor, low, high) in tokens; the shares count from the pinned floor (S: a long prologue leaves room)."""
+        """(floor, low, high) in tokens; the shares count from the pinned floor, so that a long prologue leaves room."""
         floor = fixed_tokens + self._pinned_tokens(shown, pins)
         room = max(0, budget.tokens - floor)
         return floor, floor + int(room * budget.low_share), floor + int(room * budget.high_share)
