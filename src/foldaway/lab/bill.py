@@ -1,8 +1,8 @@
 """A simulated prompt bill under the prices of a provider's prompt cache.
 
-Amounts are kept in tokens and priced afterwards, so one replay answers for every price list. What the model writes
-is left out: it is the same under every policy. So is the lifetime of a cache: recordings seldom tell the time, and
-the bill takes every call to come before the cache of the one before is gone.
+Amounts are kept in tokens and priced afterwards. What the model writes is left out: it is the same under every
+policy. Lifetime, smallest cached prompt and block size come from a price list; without one every prefix that was sent
+before is read from the cache.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from foldaway.lab.prices import PLAIN, PriceList
 from foldaway.model.plan import Prices
 
 CACHE = Prices()
@@ -33,11 +34,14 @@ class Bill:
     recall_written_tokens: int = 0
     """What those calls fetched."""
     extra_calls: int = 0
+    plain_tokens: int = 0
+    """Prompts too short for the cache, charged at the base price."""
 
     def cost(self, prices: Prices = CACHE) -> float:
         """The bill in tokens at base input price."""
         read = self.read_tokens + self.recall_read_tokens
-        return read * prices.read + (self.written_tokens + self.recall_written_tokens) * prices.write
+        written = self.written_tokens + self.recall_written_tokens
+        return read * prices.read + written * prices.write + self.plain_tokens
 
     def share_of(self, full: Bill, prices: Prices = CACHE) -> float:
         """This bill as a share of another (0 when that one is 0)."""
@@ -51,26 +55,46 @@ class Bill:
             recall_read_tokens=self.recall_read_tokens + other.recall_read_tokens,
             recall_written_tokens=self.recall_written_tokens + other.recall_written_tokens,
             extra_calls=self.extra_calls + other.extra_calls,
+            plain_tokens=self.plain_tokens + other.plain_tokens,
         )
 
 
-def call_bill(prefix_tokens: int, total_tokens: int, recalled: Sequence[int] = ()) -> Bill:
+def call_bill(
+    prefix_tokens: int,
+    total_tokens: int,
+    recalled: Sequence[int] = (),
+    *,
+    rules: PriceList = PLAIN,
+    gap_seconds: float | None = None,
+) -> Bill:
     """One call and the extra calls it leads to.
 
-    `prefix_tokens` of its `total_tokens` were sent by the call before. `recalled`: tokens of each part that holds
-    something the step needs and the view does not show; each costs one more call, which reads the view from the cache
-    and writes the part, capped at `RECALL_CAP_TOKENS`.
+    `prefix_tokens` of its `total_tokens` were sent by the call before, `gap_seconds` ago (None: not known). `recalled`:
+    tokens of each part that holds something the step needs and the view does not show; each costs one more call at
+    once, which reads the view from the cache and writes the part, capped at `RECALL_CAP_TOKENS`.
     """
+    fetched = sum(min(tokens, RECALL_CAP_TOKENS) for tokens in recalled)
+    if total_tokens < rules.minimum_tokens:
+        everything = total_tokens * (1 + len(recalled)) + fetched
+        return Bill(plain_tokens=everything, extra_calls=len(recalled))
+    read = rules.cached(prefix_tokens, gap_seconds)
+    again = rules.cached(total_tokens, 0.0)
     return Bill(
-        read_tokens=prefix_tokens,
-        written_tokens=total_tokens - prefix_tokens,
-        recall_read_tokens=total_tokens * len(recalled),
-        recall_written_tokens=sum(min(tokens, RECALL_CAP_TOKENS) for tokens in recalled),
+        read_tokens=read,
+        written_tokens=total_tokens - read,
+        recall_read_tokens=again * len(recalled),
+        recall_written_tokens=(total_tokens - again) * len(recalled) + fetched,
         extra_calls=len(recalled),
     )
 
 
-def full_bill(call_totals: Sequence[int]) -> Bill:
-    """The bill of sending everything: each call extends the one before."""
-    read = sum(call_totals[:-1])
-    return Bill(read_tokens=read, written_tokens=call_totals[-1] if call_totals else 0)
+def full_bill(
+    call_totals: Sequence[int], *, rules: PriceList = PLAIN, gaps_seconds: Sequence[float | None] = ()
+) -> Bill:
+    """The bill of sending everything: each call extends the one before. `gaps_seconds`: one a call, or none known."""
+    bill, before = Bill(), 0
+    for number, total in enumerate(call_totals):
+        gap = gaps_seconds[number] if gaps_seconds else None
+        bill += call_bill(before, total, rules=rules, gap_seconds=gap)
+        before = total
+    return bill

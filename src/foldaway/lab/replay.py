@@ -9,12 +9,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from time import perf_counter
 from typing import IO, Any, Protocol
 
 from foldaway.errors import FoldawayError, OverBudget
 from foldaway.lab.bill import Bill, call_bill, full_bill
+from foldaway.lab.faults import Faults
 from foldaway.lab.needs import AGES, Labels, Need, age_bucket, label
+from foldaway.lab.prices import PLAIN, PRICE_LISTS
 from foldaway.lab.results import RULES, ReplayResult, Tally, counts
 from foldaway.lab.ruler import Meter, Reading, Ruler
 from foldaway.lab.timeline import Step, steps_of
@@ -158,7 +161,9 @@ class _Run:
     scores: _Scores = field(default_factory=_Scores)
     ages: _Scores = field(default_factory=_Scores)
     kinds: _Scores = field(default_factory=_Scores)
-    bill: Bill = field(default_factory=Bill)
+    bills: dict[str, Bill] = field(default_factory=lambda: {rules.name: Bill() for rules in PRICE_LISTS})
+    gaps: tuple[float | None, ...] = ()
+    faults: Faults = field(init=False)
     totals: list[int] = field(default_factory=list)
     plain: int = 0
     refused: int = 0
@@ -173,6 +178,8 @@ class _Run:
     def __post_init__(self) -> None:
         self.meter = Meter(self.ruler)
         self.steps = steps_of(self.recorded)
+        self.gaps = gaps_of(self.recorded, self.steps)
+        self.faults = Faults(self.ruler, self.steps)
 
     def full(self) -> None:
         """Everything is sent: no engine, nothing to go wrong."""
@@ -216,10 +223,18 @@ class _Run:
         lost = {number for number, need in missing.items() if not leads_to(need)}
         self._score(needs, missing.keys(), lost)
         recalls = [self.ruler.supplier_tokens(need) for need in missing.values()]
-        self.bill += call_bill(reading.prefix_tokens, reading.tokens, recalls)
+        self._charge(reading, recalls, self.gaps[step.number])
+        self.faults.needs(missing.values(), lost)
+        self.faults.calls(step, reading)
         self.totals.append(reading.tokens)
         self.plain += reading.plain_tokens
         self.breaks += reading.broken
+
+    def _charge(self, reading: Reading, recalls: Sequence[int], gap: float | None) -> None:
+        for rules in PRICE_LISTS:
+            self.bills[rules.name] += call_bill(
+                reading.prefix_tokens, reading.tokens, recalls, rules=rules, gap_seconds=gap
+            )
 
     def _score(self, needs: Sequence[Need], missing: Any, lost: set[int]) -> None:
         for rule in RULES:
@@ -238,6 +253,7 @@ class _Run:
         needs = self.ruler.labels.needs[step.number]
         everything = {need.literal for need in needs}
         self._score(needs, everything, everything)
+        self.faults.needs(needs, everything)
         if len(self.problems) < MAX_PROBLEMS:
             self.problems.append(f"call {step.number}: not sent: {error}")
 
@@ -257,6 +273,7 @@ class _Run:
 
     def result(self) -> ReplayResult:
         full_totals = _full_totals(self.ruler, self.steps)
+        full = {r.name: full_bill(full_totals, rules=r, gaps_seconds=self.gaps) for r in PRICE_LISTS}
         return ReplayResult(
             session=self.recorded.name,
             policy=self.policy,
@@ -270,8 +287,11 @@ class _Run:
             steps=self.scores.tallies(RULES).get("steps", {}),
             needs_by_age=self.ages.tallies(AGES),
             needs_by_kind=self.kinds.tallies(),
-            bill=self.bill,
-            full_bill=full_bill(full_totals),
+            bill=self.bills[PLAIN.name],
+            full_bill=full[PLAIN.name],
+            bills=self.bills,
+            full_bills=full,
+            faults=self.faults.counts,
             commits=self.commits,
             prefix_breaks=self.breaks,
             invalid_views=self.invalid,
@@ -280,6 +300,16 @@ class _Run:
             over_silent=self.silent,
             call_ms=tuple(self.times),
         )
+
+
+def gaps_of(recorded: Recorded, steps: Sequence[Step]) -> tuple[float | None, ...]:
+    """Seconds since the call before, for each call; None where the recording does not tell the time."""
+    times = recorded.times
+    if not times:
+        return (None,) * len(steps)
+    starts = [times[step.start] for step in steps]
+    later = (max(0.0, b - a) if a and b else None for a, b in pairwise(starts))
+    return (None, *later)[: len(steps)]
 
 
 def _full_totals(ruler: Ruler, steps: Sequence[Step]) -> list[int]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 
 from foldaway.lab.bill import Bill
+from foldaway.lab.faults import thrash_index
 
 RULES = ("strict", "loose", "strict-values", "values")
 """Which needs count. `loose`: all; `strict`: rare ones only. The two `values` rules leave verbatim text (whole lines of
@@ -69,6 +70,11 @@ class ReplayResult:
     """Rule -> kind of literal -> needs."""
     bill: Bill = field(default_factory=Bill)
     full_bill: Bill = field(default_factory=Bill)
+    bills: Mapping[str, Bill] = field(default_factory=dict)
+    """Price list -> the bill with that list's lifetime, smallest cached prompt and block size."""
+    full_bills: Mapping[str, Bill] = field(default_factory=dict)
+    faults: Mapping[str, int] = field(default_factory=dict)
+    """Kind of fault (`lab.faults`) -> how many."""
     commits: int = 0
     prefix_breaks: int = 0
     invalid_views: int = 0
@@ -82,6 +88,12 @@ class ReplayResult:
     """Time of append and view, in order of the calls."""
     error: str = ""
     """Set when the replay broke off; everything else is then empty."""
+
+    @property
+    def thrash_index(self) -> float:
+        """Faults on what had faulted before, over needs served from the view plus one."""
+        served = sum(tally.visible for tally in self.needs_by_kind.get("loose", {}).values())
+        return thrash_index(self.faults, served)
 
     @property
     def mean_tokens(self) -> float:
@@ -141,6 +153,9 @@ def _sum(group: Sequence[ReplayResult], name: str) -> ReplayResult:
         needs_by_kind={rule: _merge(r.needs_by_kind.get(rule, {}) for r in group) for rule in RULES},
         bill=reduce(Bill.__add__, (r.bill for r in group)),
         full_bill=reduce(Bill.__add__, (r.full_bill for r in group)),
+        bills=_add_bills(r.bills for r in group),
+        full_bills=_add_bills(r.full_bills for r in group),
+        faults={kind: sum(r.faults.get(kind, 0) for r in group) for kind in group[0].faults},
         commits=sum(r.commits for r in group),
         prefix_breaks=sum(r.prefix_breaks for r in group),
         invalid_views=sum(r.invalid_views for r in group),
@@ -157,3 +172,11 @@ def _merge(parts: Iterable[Tallies]) -> dict[str, Tally]:
         for key, tally in part.items():
             merged[key] = merged.get(key, Tally()) + tally
     return merged
+
+
+def _add_bills(parts: Iterable[Mapping[str, Bill]]) -> dict[str, Bill]:
+    added: dict[str, Bill] = {}
+    for part in parts:
+        for name, bill in part.items():
+            added[name] = added.get(name, Bill()) + bill
+    return added

@@ -43,6 +43,12 @@ class Reading:
     """The view does not extend the one before."""
     literals: frozenset[int] | set[int]
     """Needed literals that occur in it. Read only, and good until the next view is read."""
+    messages: frozenset[int] | set[int]
+    """Identities of its measured messages. Read only, and good until the next view is read."""
+
+    def holds(self, message: Measured) -> bool:
+        """Whether a message of the same content stands in it."""
+        return id(message) in self.messages
 
 
 @dataclass(slots=True)
@@ -106,6 +112,7 @@ class Meter:
         self._sums: list[int] = [0]
         self._plain = 0
         self._literals: set[int] = set()
+        self._present: set[int] = set()
         self._beside: tuple[Any, Any] | None = None
         self._beside_tokens = (0, 0)
 
@@ -126,6 +133,7 @@ class Meter:
             prefix_tokens=prefix,
             broken=broken,
             literals=self._literals,
+            messages=self._present,
         )
 
     def _common(self, messages: Sequence[Message]) -> int:
@@ -149,6 +157,8 @@ class Meter:
         if shrunk:
             self._plain = sum(m.plain_tokens for m in self._measured)
             self._literals = set[int]().union(*(m.literals for m in self._measured))
+            self._present = set(map(id, self._measured))
         else:
             self._plain += sum(m.plain_tokens for m in tail)
             self._literals.update(*(m.literals for m in tail))
+            self._present.update(map(id, tail))

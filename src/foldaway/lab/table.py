@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from foldaway.lab.bill import PRICES
+from foldaway.lab.prices import PRICE_LISTS
 from foldaway.lab.results import RULES, ReplayResult, Tallies, Tally, percentile, wilson
 from foldaway.model.plan import Prices
 
@@ -47,7 +48,8 @@ def row(result: ReplayResult) -> dict[str, Any]:
         "no_impact": {rule: _tally(result.steps.get(rule, Tally())) for rule in RULES},
         "needs_by_age": _nested(result.needs_by_age),
         "needs_by_kind": _nested(result.needs_by_kind),
-        "bills": {prices.name: _bill(result, prices) for prices in PRICES},
+        "bills": {prices.name: _bill(result, prices) for prices in PRICES} | _provider_bills(result),
+        "faults": {**result.faults, "thrash_index": round(result.thrash_index, 4)},
         "extra_calls": result.bill.extra_calls,
         "commits": result.commits,
         "prefix_breaks": result.prefix_breaks,
@@ -67,6 +69,19 @@ def _bill(result: ReplayResult, prices: Prices) -> dict[str, float]:
         "full_tokens_at_base_price": round(result.full_bill.cost(prices), 1),
         "share_of_full": round(result.bill.share_of(result.full_bill, prices), 4),
     }
+
+
+def _provider_bills(result: ReplayResult) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for rules in PRICE_LISTS:
+        if rules.name in result.bills:
+            bill, full = result.bills[rules.name], result.full_bills[rules.name]
+            found[rules.name] = {
+                "tokens_at_base_price": round(bill.cost(rules.prices), 1),
+                "full_tokens_at_base_price": round(full.cost(rules.prices), 1),
+                "share_of_full": round(bill.share_of(full, rules.prices), 4),
+            }
+    return found
 
 
 def _tally(tally: Tally) -> dict[str, Any]:

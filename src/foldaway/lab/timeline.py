@@ -44,6 +44,10 @@ class Said:
     type: PartType
     text: str
     arguments: Any = None
+    call_id: str = ""
+    """For calls and results."""
+    name: str = ""
+    """Of the tool."""
 
 
 def steps_of(recorded: Recorded) -> tuple[Step, ...]:
@@ -97,7 +101,8 @@ def _said(turn: Turn, standing: bool) -> Iterator[Said]:
         position = _position(turn.sources, part.message, len(turn.messages))
         # The values of a call's arguments, not their JSON: what an agent wrote must compare equal to what it sees.
         text = part.text if part.arguments is None else "\n".join(strings_of(part.arguments))
-        yield Said(position, _voice(turn.kind, part, standing), part.type, text, part.arguments)
+        voice = _voice(turn.kind, part, standing)
+        yield Said(position, voice, part.type, text, part.arguments, part.call_id, part.name)
 
 
 def _position(sources: Sequence[int], message: int, messages: int) -> int:
