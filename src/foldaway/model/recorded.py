@@ -46,5 +46,13 @@ class Recorded:
     problems: tuple[Problem, ...] = ()
     forgotten: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     """Position of a compaction -> positions of the messages the recorded agent dropped there, where the log says so."""
+    summaries: Mapping[int, Sequence[Message]] = field(default_factory=dict)
+    """Position of a compaction -> what the recorded model had there in place of all messages in front: the summary and
+    the messages that were kept, in the session's wire format, as far as the log tells them. They are for reading: kept
+    calls and results may have lost their counterparts. A Responses item of type "compaction" stands for a summary that
+    the provider encrypted. No entry where the log says nothing."""
+    times: tuple[float, ...] = ()
+    """For each message when it was logged, in seconds since the epoch (UTC; a time without a zone counts as UTC). A
+    message without a time of its own has that of the last one before that has. Empty where the log tells no times."""
     meta: Mapping[str, Any] = field(default_factory=dict)
     """What the log says about the run as a whole and no model saw: reward, task, annotated mistake, chain parts."""

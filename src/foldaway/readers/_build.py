@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from foldaway.model.recorded import Recorded
@@ -23,16 +25,29 @@ class Draft:
     compactions: list[int] = field(default_factory=list)
     usage: dict[int, Mapping[str, Any]] = field(default_factory=dict)
     forgotten: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    summaries: dict[int, list[Message]] = field(default_factory=dict)
+    times: list[float] = field(default_factory=list)
+    now: float = 0.0
+    """Seconds since the epoch of what is being read; 0 while the log has told no time."""
     model: str = ""
+
+    def at(self, stamp: Any) -> None:
+        """What follows was logged then; a stamp that tells no time leaves the clock as it is."""
+        self.now = seconds_of(stamp) or self.now
 
     def add(self, message: Message, origin: str = "") -> int:
         self.messages.append(message)
         self.origins.append(origin)
+        self.times.append(self.now)
         return len(self.messages) - 1
 
-    def compacted(self) -> None:
-        if self.messages and self.compactions[-1:] != [len(self.messages)]:
-            self.compactions.append(len(self.messages))
+    def compacted(self, instead: Sequence[Message] = ()) -> None:
+        """The agent compacted here. `instead`: what it had from then on in place of the messages so far."""
+        at = len(self.messages)
+        if self.messages and self.compactions[-1:] != [at]:
+            self.compactions.append(at)
+        if self.messages and instead:
+            self.summaries[at] = list(instead)
 
     def recorded(self, name: str, source_format: str, format: str, **extra: Any) -> Recorded:
         return Recorded(
@@ -45,9 +60,34 @@ class Draft:
             compactions=tuple(at for at in self.compactions if at < len(self.messages)),
             usage=self.usage,
             forgotten=self.forgotten,
+            summaries={at: kept for at, kept in self.summaries.items() if at < len(self.messages)},
+            times=_carried(self.times),
             model=self.model,
             **extra,
         )
+
+
+def _carried(times: Sequence[float]) -> tuple[float, ...]:
+    """Each unknown time (0) replaced by the last known one, at the front by the first; () when none is known."""
+    last = next((time for time in times if time), 0.0)
+    carried = [last := time or last for time in times]
+    return tuple(carried) if last else ()
+
+
+def seconds_of(stamp: Any) -> float:
+    """Seconds since the epoch of an ISO 8601 text (UTC where it names no zone) or a number of seconds or milliseconds;
+    0 for anything else."""
+    try:
+        if isinstance(stamp, str):
+            moment = datetime.fromisoformat(stamp)
+            seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        else:
+            seconds = float(stamp)
+    except (TypeError, ValueError, OverflowError):
+        return 0.0
+    # As seconds 1e11 is the year 5138, as milliseconds 1973.
+    seconds = seconds / 1000 if seconds > 1e11 else seconds
+    return seconds if math.isfinite(seconds) and seconds > 0 else 0.0
 
 
 def text_of(content: Any) -> str:

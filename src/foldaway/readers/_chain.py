@@ -48,6 +48,7 @@ def chain(recorded: Sequence[Recorded], name: str) -> Recorded:
 def _append(draft: Draft, part: Recorded, prompt: Any, ids: _Ids) -> Any:
     """Add one part; returns the system prompt now in force."""
     places: dict[int, int] = {}
+    draft.at(part.times[0] if part.times else None)
     if part.system is not None and part.system != prompt:
         prompt = part.system
         draft.add(*_late_system(part))
@@ -57,12 +58,14 @@ def _append(draft: Draft, part: Recorded, prompt: Any, ids: _Ids) -> Any:
                 continue
             prompt = message.get("content")
         origin = part.origins[position] if part.origins else ""
+        draft.at(part.times[position] if part.times else None)
         places[position] = draft.add(ids.apply(message), origin)
     draft.compactions += [places[at] for at in part.compactions if at in places]
     draft.usage.update({places[at]: usage for at, usage in part.usage.items() if at in places})
     for at, dropped in part.forgotten.items():
         if at in places:
             draft.forgotten[places[at]] = tuple(places[i] for i in dropped if i in places)
+    draft.summaries.update({places[at]: list(kept) for at, kept in part.summaries.items() if at in places})
     return prompt
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from foldaway.model.recorded import Recorded
-from foldaway.readers._build import ENVIRONMENT, Draft
+from foldaway.readers._build import ENVIRONMENT, Draft, seconds_of
 from foldaway.readers._source import Log
 
 NAME = "aider"
@@ -58,7 +58,8 @@ def read(lines: Iterable[str], log: Log) -> Iterator[Recorded]:
         if line.startswith(HEADING):
             if chat.draft.messages or chat.block or chat.run != "start":
                 yield chat.recorded(log)
-            chat = _Chat(line.removeprefix(HEADING).strip().replace(" ", "T"))
+            started = line.removeprefix(HEADING).strip().replace(" ", "T")
+            chat = _Chat(started, Draft(now=seconds_of(started)))
         else:
             chat.feed(line)
     yield chat.recorded(log)

@@ -59,11 +59,14 @@ class _Reading:
 
     def feed(self, record: Mapping[str, Any]) -> None:
         kind = record.get("type")
+        self.draft.at(record.get("timestamp"))
         if record.get("isSidechain") or record.get("isMeta"):
             return
         if record.get("isCompactSummary") or record.get("subtype") == "compact_boundary":
             self.flush()
-            self.draft.compacted()
+            said = (record.get("message") or {}).get("content") if record.get("isCompactSummary") else None
+            # Files that Claude Code attaches anew after a compaction are not in the log.
+            self.draft.compacted([{"role": "user", "content": said}] if said else ())
         elif kind == "attachment":
             self._queued(record)
         elif kind in ("user", "assistant") and self.new("line", record.get("uuid", record)):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foldaway.model.recorded import Recorded
+from foldaway.model.wire import Message
 from foldaway.readers._build import Draft, without
 from foldaway.readers._source import LineFormat, Log
 
@@ -18,6 +19,19 @@ NOT_WIRE = ("metadata", "internal_chat_message_metadata_passthrough")
 
 def _knows(record: Mapping[str, Any]) -> bool:
     return record.get("type") in ENVELOPES and isinstance(record.get("payload"), Mapping)
+
+
+def _replacement(payload: Mapping[str, Any]) -> list[Message]:
+    """The items Codex went on with. Without a text of Codex's own the provider wrote the summary: an encrypted item,
+    which some logs leave out."""
+    history, text = payload.get("replacement_history"), payload.get("message")
+    if not isinstance(history, list):
+        said = [{"type": "input_text", "text": text}]
+        return [{"type": "message", "role": "user", "content": said}] if text else []
+    items = [without(item, *NOT_WIRE) for item in history if isinstance(item, Mapping)]
+    if not text and all(item.get("type") != "compaction" for item in items):
+        items.append({"type": "compaction"})
+    return items
 
 
 @dataclass(slots=True)
@@ -33,6 +47,7 @@ class _Reading:
 
     def feed(self, record: Mapping[str, Any]) -> None:
         payload = record.get("payload") or {}
+        self.draft.at(record.get("timestamp"))
         match record.get("type"):
             case "session_meta":
                 instructions = payload.get("base_instructions") or payload.get("instructions")
@@ -41,7 +56,7 @@ class _Reading:
             case "turn_context":
                 self.draft.model = self.draft.model or str(payload.get("model") or "")
             case "compacted":
-                self.draft.compacted()
+                self.draft.compacted(_replacement(payload))
                 self.refreshing = True
             case "event_msg" if payload.get("type") == "token_count":
                 self._usage(payload.get("info") or {})
@@ -55,11 +70,18 @@ class _Reading:
             self.draft.usage[self.spoken] = last
             self.total = info.get("total_token_usage")
 
+    def _refreshed(self, message: Message) -> None:
+        """A standing message that was sent again with what replaced the history."""
+        summary = self.draft.summaries.get(len(self.draft.messages))
+        if summary is not None and all(kept.get("content") != message["content"] for kept in summary):
+            summary.append(message)
+
     def _item(self, payload: Mapping[str, Any]) -> None:
         kind = str(payload["type"])
         if kind == "message" and payload["role"] in ("user", "developer"):
             text = json.dumps([payload["role"], payload["content"]])
             if self.refreshing and text in self.texts:
+                self._refreshed(without(payload, *NOT_WIRE))
                 return
             self.texts.add(text)
         else:

@@ -10,7 +10,7 @@ from typing import Any
 
 from foldaway.errors import ReadError
 from foldaway.model.recorded import Recorded
-from foldaway.readers._build import ENVIRONMENT, Draft, chat_assistant, chat_call, chat_result, text_of
+from foldaway.readers._build import ENVIRONMENT, Draft, chat_assistant, chat_call, chat_result, seconds_of, text_of
 from foldaway.readers._source import DocumentFormat, Log, brief, parse
 
 NAME = "inspect-eval"
@@ -54,6 +54,7 @@ def _sample(sample: Mapping[str, Any], log: Log) -> Recorded:
     if len(made) == len(calls):
         for at, call in zip(made, calls, strict=True):
             draft.usage[at] = (call.get("output") or {}).get("usage") or {}
+            draft.times[at] = seconds_of(call.get("timestamp"))
     draft.model = str((sample.get("output") or {}).get("model") or "")
     scores = {name: (score or {}).get("value") for name, score in (sample.get("scores") or {}).items()}
     meta = {"sample": sample["id"], "epoch": sample.get("epoch"), "scores": scores}

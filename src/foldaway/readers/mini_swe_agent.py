@@ -36,6 +36,7 @@ def _read(value: Any, log: Log) -> Iterator[Recorded]:
             if message["role"] == "exit":
                 continue  # the submitted patch, which no model was sent
             user = message["role"] == "user"
+            draft.at((message.get("extra") or {}).get("timestamp"))
             at = draft.add(_plain(message), ENVIRONMENT if user and task_seen else "")
             task_seen = task_seen or user
             response = (message.get("extra") or {}).get("response") or {}

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foldaway.model.recorded import Recorded
+from foldaway.model.wire import Message
 from foldaway.readers._build import ENVIRONMENT, Draft, chat_assistant, chat_call, chat_result, text_of
 from foldaway.readers._source import LineFormat, Log
 
@@ -33,12 +34,15 @@ class _Reading:
     tools: list[Mapping[str, Any]] | None = None
     positions: dict[str, int] = field(default_factory=dict)
     """Event id -> position of the message it went into."""
+    dropped: set[int] = field(default_factory=set)
+    """Positions that some condensation dropped: they stay away."""
     response: str = ""
     at: int = -1
     """Position of the last assistant message."""
 
     def feed(self, event: Mapping[str, Any]) -> None:
         at = -1
+        self.draft.at(event.get("timestamp"))
         match event.get("kind"):
             case "SystemPromptEvent":
                 at = self.draft.add({"role": "system", "content": text_of(event["system_prompt"])})
@@ -83,9 +87,21 @@ class _Reading:
         return self.at
 
     def _condensed(self, event: Mapping[str, Any]) -> None:
-        self.draft.compacted()
         dropped = {self.positions[i] for i in event.get("forgotten_event_ids") or () if i in self.positions}
+        self.dropped |= dropped
+        self.draft.compacted(self._kept(event))
         self.draft.forgotten[len(self.draft.messages)] = tuple(sorted(dropped))
+
+    def _kept(self, event: Mapping[str, Any]) -> list[Message]:
+        """What is left, and the newest summary in the place that the event names, in events."""
+        places = [at for at in self.positions.values() if at not in self.dropped]
+        offset = event.get("summary_offset")
+        first = places[offset] if isinstance(offset, int) and 0 <= offset < len(places) else len(self.draft.messages)
+        kept = [at for at in range(len(self.draft.messages)) if at not in self.dropped]
+        text = text_of(event.get("summary"))
+        summary: list[Message] = [{"role": "user", "content": text}] if text else []
+        front = [self.draft.messages[at] for at in kept if at < first]
+        return front + summary + [self.draft.messages[at] for at in kept if at >= first]
 
 
 def _read(records: Iterable[tuple[int, dict[str, Any]]], log: Log) -> Iterator[Recorded]:

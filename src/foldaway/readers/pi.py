@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foldaway.model.recorded import Recorded
+from foldaway.model.wire import Message
 from foldaway.readers._build import ENVIRONMENT, Draft
 from foldaway.readers._source import LineFormat, Log
 
@@ -46,14 +47,25 @@ class _Reading:
     draft: Draft = field(default_factory=Draft)
     gathering: bool = False
     """The last message holds results, and may take more."""
+    entries: dict[int | str, int] = field(default_factory=dict)
+    """Index of an entry in the file, and its id where it has one -> position of the first message from there on."""
 
-    def feed(self, record: Mapping[str, Any]) -> None:
+    def feed(self, index: int, record: Mapping[str, Any]) -> None:
+        result = self.gathering and (record.get("message") or {}).get("role") == "toolResult"
+        self.entries[index] = self.entries[str(record.get("id", ""))] = len(self.draft.messages) - result
+        self.draft.at(record.get("timestamp"))
         if record.get("type") == "session":
             self.draft.model = self.draft.model or str(record.get("modelId") or "")
         elif record.get("type") == "compaction":
-            self.draft.compacted()
+            self.draft.compacted(self._kept(record))
         elif record.get("type") == "message":
             self._message(record["message"])
+
+    def _kept(self, record: Mapping[str, Any]) -> list[Message]:
+        """The summary and the messages behind it; newer files name the first of them by id."""
+        summary = {"role": "user", "content": [{"type": "text", "text": str(record.get("summary") or "")}]}
+        first = self.entries.get(record.get("firstKeptEntryId") or record.get("firstKeptEntryIndex") or 0)
+        return [summary, *(self.draft.messages[first:] if first is not None else ())]
 
     def _message(self, message: Mapping[str, Any]) -> None:
         role = message["role"]
@@ -111,7 +123,7 @@ def _read(records: Iterable[tuple[int, dict[str, Any]]], log: Log) -> Iterator[R
     reading = _Reading()
     for line, record in _last_branch(records):
         with log.guard(line, "a pi entry with a message"):
-            reading.feed(record)
+            reading.feed(line - 1, record)
     yield reading.draft.recorded(log.name(), "pi", "anthropic_messages")
 
 

@@ -19,6 +19,7 @@ def _knows(value: Any) -> bool:
 
 def _add(draft: Draft, message: Mapping[str, Any]) -> None:
     role, text = message["role"], text_of(message.get("content"))
+    draft.at(message.get("timestamp"))
     if role == "tool":
         if message.get("requestor", "assistant") == "assistant":
             draft.add(chat_result(message["id"], text))
