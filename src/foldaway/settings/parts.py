@@ -22,6 +22,9 @@ BUILT_IN = {
 }
 """The policies this release ships; others come in by the entry-point group `foldaway.policies`."""
 
+NEEDS_THE_FUTURE = frozenset({"oracle"})
+"""Policies that only a replay of a recorded session can run: they are told what its coming steps need."""
+
 
 def policy_names() -> tuple[str, ...]:
     """All policies that can be named, sorted."""
@@ -32,6 +35,11 @@ def make_policy(policy: str | Policy, **parameters: Any) -> tuple[str, Policy]:
     """(name, policy) from a name or a ready object. Raises SettingsError naming the known ones."""
     if not isinstance(policy, str):
         return type(policy).__name__, policy
+    if policy in NEEDS_THE_FUTURE:
+        raise SettingsError(
+            f"policy {policy!r} needs to know the future, so it runs in replays alone: "
+            "foldaway.lab.replay(recorded, 'oracle', budget, make=foldaway.lab.oracle.oracle_session)"
+        )
     target = BUILT_IN.get(policy)
     if target is not None:
         module, _, name = target.partition(":")
