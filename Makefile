@@ -60,6 +60,7 @@ benchmark: $(READY)  ## the public benchmark (DATA=DIR, its folder; ARGS=--markd
 lock: $(READY)  ## pin the newest versions anew (needs uv on the PATH)
 	uv pip compile pyproject.toml $(LOCK_FLAGS) -o requirements.lock
 	uv pip compile pyproject.toml --group dev $(LOCK_FLAGS) -o requirements-dev.lock
+	uv pip compile pyproject.toml --group peers $(LOCK_FLAGS) -o requirements-peers.lock
 
 # Versions and hashes only: no address of any registry.
 LOCK_FLAGS := --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
@@ -68,3 +69,19 @@ LOCK_FLAGS := --quiet --upgrade --universal --python-version 3.11 --generate-has
 clean:  ## caches and the environment
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Other libraries want other versions of the same packages than the product's tools do: an environment of their own.
+PEERS := .venv-peers
+.PHONY: peers test-peers
+peers: $(PEERS)/.ready  ## .venv-peers: other libraries for `foldaway lab` (PYTHON=python3.12 brings OpenHands too)
+
+$(PEERS)/.ready: requirements-peers.lock pyproject.toml
+	@test -x $(PEERS)/bin/python || $(PYTHON) -m venv --clear $(PEERS)
+	@echo "setting up $(PEERS) (about 850 MB) ..." >&2
+	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-peers.lock
+	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+test-peers: peers  ## tests that need the other libraries
+	# -W ignore: what the libraries leave open or call outdated among themselves is not ours to mend.
+	$(PEERS)/bin/python -m pytest -q -W ignore tests/lab/peers $(ARGS)

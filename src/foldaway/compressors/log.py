@@ -1,0 +1,136 @@
+"""Logs of builds, services and CI: errors and warnings with what stands around them, repeats once with their count."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import MutableSequence, Sequence
+from dataclasses import dataclass
+
+from foldaway.compressors import trace
+from foldaway.compressors.base import EDGE_CHARS, Digest, Fact, Hint
+from foldaway.compressors.condense import condense
+from foldaway.compressors.hints import lines_of
+
+ERROR, WARNING, BESIDE_ERROR, END, PLAIN, REPEATED, SAME = 5.0, 2.5, 1.5, 2.0, 0.6, 0.05, -1.0
+NAMES_SHARE = 0.45
+REPEATS = 4
+"""From so many lines on that differ in their digits only, they count as repeats."""
+KEY_CHARS = 80
+"""Lines are compared over this many characters."""
+
+IS_ERROR = re.compile(
+    r"\b(?:ERROR|FATAL|CRITICAL|FAILED|FAILURE|Traceback|panic|PANIC|SEVERE)\b"
+    r"|(?<!\b0 )\b[Ee]rrors?\b(?! ?[:=]? ?0\b)|\berr!|"
+    r"\b[A-Z]\w{0,60}(?:Error|Exception)\b|\b(?:[Ff]ailed|[Ff]ailure|[Ff]atal|[Cc]annot|[Uu]nable to|[Dd]enied"
+    r"|undefined reference)\b|"
+    r"\bnot found\b|\b[Nn]o such\b|✗|✘|✖"
+)
+_SIGNS = (
+    "error", "fail", "exception", "fatal", "panic", "traceback", "cannot", "no such", "not found", "denied", "unable",
+    "undefined ref", "err!", "critical", "severe", "✗", "✘", "✖",
+)  # fmt: skip
+IS_WARNING = re.compile(r"\b(?:WARN(?:ING)?|[Ww]arning|[Dd]eprecat\w{0,8})\b")
+_LEVEL = re.compile(
+    r"\b(?:DEBUG|INFO|WARN|WARNING|ERROR|FATAL|TRACE|NOTICE|CRITICAL)\b|\blevel=\w|\[(?:info|warn|error|debug)\]",
+    re.IGNORECASE,
+)
+_TIME = re.compile(
+    r"[\s\[(]{0,4}(?:\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:\d\d|\d\d:\d\d:\d\d|[A-Z][a-z]{2} [\s\d]\d \d\d:\d\d:\d\d)"
+)
+_BUILD = re.compile(
+    r"\s{0,8}(?:npm (?:WARN|ERR!|warn|error|notice)|added \d+ packages|Collecting |Downloading "
+    r"|Requirement already|Installing |Building |"
+    r"Compiling |Checking |Finished |Running |make(?:\[\d+\])?:|gcc |g\+\+ |cc |\[\s{0,3}\d{1,3}%\]|\[\d+/\d+\]"
+    r"|Step \d+/\d+|#\d+ |Get:\d+ |"
+    r"Unpacking |Setting up |Preparing to|Fetching |Resolving |Progress: |> Task |\[INFO\]|> \S+@\S+ |ok\s)"
+)
+_NO_DIGITS = str.maketrans("", "", "0123456789")
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """Compressor of logs."""
+
+    name: str = "log"
+
+    def matches(self, text: str, hint: Hint) -> float:
+        """By the share of lines with a time, a level or the words of a build tool."""
+        edges = text if len(text) <= 2 * EDGE_CHARS else f"{text[:EDGE_CHARS]}\n{text[-EDGE_CHARS:]}"
+        lines = [line[:200] for line in edges.split("\n") if line.strip()]
+        lines = lines[:40] + lines[40:][-20:]
+        if len(lines) < 5:
+            return 0.0
+        marked = sum(1 for line in lines if _TIME.match(line) or _BUILD.match(line) or _LEVEL.search(line[:60]))
+        share = marked / len(lines)
+        return 0.8 if share > 0.6 else 0.6 if share > 0.3 else 0.0
+
+    def digest(self, text: str, hint: Hint, room_chars: int) -> Digest:
+        lines = lines_of(text)
+        ratings = [PLAIN] * len(lines)
+        rate(lines, ratings)
+        shown = collapse(lines, ratings)
+        short = condense(shown, ratings, room_chars, names_share=NAMES_SHARE, numbers=hint.line, wanted=hint.wanted)
+        lost = f"{short.left_out} of {len(lines)} lines" if short.left_out else ""
+        return Digest(text=short.text, content="log", facts=error_facts(lines), lost=lost)
+
+
+def rate(lines: Sequence[str], ratings: MutableSequence[float]) -> None:
+    """Lift errors, warnings, traces and both ends; lines next to an error rise with it. Linear."""
+    trace.rate(lines, ratings)
+    for index, line in enumerate(lines):
+        head = line[:400]
+        low = head.lower()
+        if is_error(head, low):
+            ratings[index] = max(ratings[index], ERROR)
+            for beside in (index - 1, index + 1, index + 2):
+                if 0 <= beside < len(lines) and ratings[beside] >= 0 and lines[beside].strip():
+                    ratings[beside] = max(ratings[beside], BESIDE_ERROR)
+        elif ("warn" in low or "deprec" in low) and IS_WARNING.search(head):
+            ratings[index] = max(ratings[index], WARNING)
+        elif not head.strip():
+            ratings[index] = 0.0
+    for index in (*range(min(2, len(lines))), *range(max(0, len(lines) - 5), len(lines))):
+        if ratings[index] >= PLAIN:
+            ratings[index] = max(ratings[index], END)
+
+
+def is_error(line: str, low: str) -> bool:
+    """Whether a line tells of an error; `low` is the line in small letters, for a quick look."""
+    return any(sign in low for sign in _SIGNS) and IS_ERROR.search(line) is not None
+
+
+def collapse(lines: Sequence[str], ratings: MutableSequence[float]) -> list[str]:
+    """The lines, the first of many alike with their count behind it; sets the ratings of the others low. Linear.
+
+    Equal lines are hidden; lines that differ in their digits stay as a last choice, so that ids in them are named.
+    """
+    keys = [line[:KEY_CHARS].translate(_NO_DIGITS) for line in lines]
+    counts, left = Counter(keys), Counter(keys)
+    seen: set[str] = set()
+    shown = list(lines)
+    for index, key in enumerate(keys):
+        if counts[key] < REPEATS or len(key.strip()) < 3:
+            continue
+        left[key] -= 1
+        line = lines[index]
+        if left[key] == counts[key] - 1:
+            shown[index] = f"{line} [× {counts[key]} lines]"
+        elif left[key]:
+            ratings[index] = SAME if line in seen else min(ratings[index], REPEATED)
+        elif line in seen:
+            ratings[index] = SAME
+        seen.add(line)
+    return shown
+
+
+def error_facts(lines: Sequence[str], most: int = 20) -> tuple[Fact, ...]:
+    """The distinct error lines with their numbers, at most `most`."""
+    found: dict[str, Fact] = {}
+    for number, line in enumerate(lines, 1):
+        if is_error(line[:400], line[:400].lower()):
+            bare = line.strip()[:300]
+            found.setdefault(bare, Fact("error", bare, number))
+            if len(found) >= most:
+                break
+    return tuple(found.values())

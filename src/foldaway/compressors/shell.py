@@ -1,0 +1,42 @@
+"""Output of commands, and whatever no other compressor knows: errors, both ends, headings, repeats with their count."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from foldaway.compressors import log
+from foldaway.compressors.base import Digest, Hint
+from foldaway.compressors.condense import condense
+from foldaway.compressors.hints import lines_of
+
+NAMES_SHARE = 0.5
+HEADING = 2.2
+
+_HEADING = re.compile(
+    r"\s{0,4}(?:[=#*-]{2,10} ?\S.{0,200}|#{1,4} \S.{0,200}|FILE:? .{1,200}|\$ .{1,300}|\+ .{1,300}|>>> .{1,300}"
+    r"|On branch .{1,100})$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    """Compressor of plain output; takes anything, so it is the last resort."""
+
+    name: str = "output"
+
+    def matches(self, text: str, hint: Hint) -> float:
+        """Always a little."""
+        return 0.3
+
+    def digest(self, text: str, hint: Hint, room_chars: int) -> Digest:
+        lines = lines_of(text)
+        ratings = [log.PLAIN] * len(lines)
+        log.rate(lines, ratings)
+        for index, line in enumerate(lines):
+            if ratings[index] == log.PLAIN and _HEADING.match(line[:400]):
+                ratings[index] = HEADING
+        shown = log.collapse(lines, ratings)
+        short = condense(shown, ratings, room_chars, names_share=NAMES_SHARE, numbers=hint.line, wanted=hint.wanted)
+        lost = f"{short.left_out} of {len(lines)} lines" if short.left_out else ""
+        return Digest(text=short.text, content="output", facts=log.error_facts(lines), lost=lost)
