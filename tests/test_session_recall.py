@@ -84,7 +84,7 @@ def test_the_read_of_a_file_under_edit_comes_back_before_the_next_edit() -> None
     writer.user("Rename the loaders one by one.")
     writer.call("read_file", code, path="src/loaders.py")
     for n in range(20):
-        writer.call("bash", prose(200, n), command=f"make step{n}")
+        writer.call("read_file", prose(200, n), path=f"src/other{n}.py")
     session = Session(budget=4000)
     session.append(writer.messages)
     session.view()

@@ -52,7 +52,9 @@ def test_a_stat_is_a_diff_too() -> None:
 
 
 def test_patches_of_other_tools_are_read() -> None:
-    patch = "*** Begin Patch\n*** Update File: src/a.py\n@@ def run():\n-    old_call()\n+    new_call()\n*** End Patch\n"
+    patch = (
+        "*** Begin Patch\n*** Update File: src/a.py\n@@ def run():\n-    old_call()\n+    new_call()\n*** End Patch\n"
+    )
     assert "*** Update File: src/a.py [1 lines added, 1 removed]" in Diff().digest(patch, Hint(), 120).text
 
 

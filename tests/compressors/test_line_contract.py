@@ -23,7 +23,7 @@ PARTS: tuple[Compressor, ...] = (Source(), Diff(), Listing(), Shell(), TestsRun(
 by_name = pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)
 
 LINES = st.sampled_from(
-    "def load_rows(path):|    return path|  File \"/a/b.py\", line 3, in run|ValueError: no|+new_line = 1|-old_line = 2|"
+    'def load_rows(path):|    return path|  File "/a/b.py", line 3, in run|ValueError: no|+new_line = 1|-old_line = 2|'
     "@@ -1,2 +1,3 @@|diff --git a/x.py b/x.py|src/a.py:12:hit_here|src/b.py|FAILED t.py::test_a|2 passed in 0.1s|"
     "2024-01-01 10:00:00 INFO up|ERROR: it broke|    12→code_here()|\tat a.b.C.m(C.java:3)|这是一行中文。|\r|}||"
     "-rw-r--r-- 1 a a 12 Nov 1 10:00 x.txt|Process exited with code 1|</output>|\x1b[31mred_text\x1b[0m".split("|")
@@ -36,6 +36,7 @@ HOSTILE = {
     "brackets": "(\n",
     "nested": "[" * 10,
     "dots": "a.b.",
+    "sums": "a +\n",
     "slashes": "a/b/",
     "quotes": '"abcdefgh ',
     "signatures": "def f(\n",
@@ -102,17 +103,24 @@ def test_no_part_makes_anything_up(part: Compressor) -> None:
 
 REAL = {
     "code": "import os\nfrom app.core import run_all\n\nLIMIT_ROWS = 1200\n\n\nclass RowReader:\n"
-    + "".join(f"    def read_{n}(self, row_id: int) -> str:\n        return self._rows[row_id + {n * 7}]\n\n" for n in range(40)),
+    + "".join(
+        f"    def read_{n}(self, row_id: int) -> str:\n        return self._rows[row_id + {n * 7}]\n\n"
+        for n in range(40)
+    ),
     "diff": "".join(
-        f"diff --git a/src/m{n}.py b/src/m{n}.py\nindex 12ab{n:02}..34cd{n:02} 100644\n--- a/src/m{n}.py\n+++ b/src/m{n}.py\n"
-        f"@@ -{n},3 +{n},4 @@ def run_{n}():\n     keep_this()\n-    old_name_{n}()\n+    new_name_{n}()\n+    extra()\n"
+        f"diff --git a/src/m{n}.py b/src/m{n}.py\nindex 12ab{n:02}..34cd{n:02} 100644\n--- a/src/m{n}.py\n+++"
+        f" b/src/m{n}.py\n"
+        f"@@ -{n},3 +{n},4 @@ def run_{n}():\n     keep_this()\n-    old_name_{n}()\n+    new_name_{n}()\n+   "
+        f" extra()\n"
         for n in range(30)
     ),
     "log": "".join(f"2024-05-01 10:00:{n % 60:02} INFO worker-{n % 4} handled job_{n}\n" for n in range(120))
     + "2024-05-01 10:02:01 ERROR worker-2 cannot open /var/data/x7.db\n" * 3,
     "hits": "".join(f"src/pkg_{n % 7}/mod.py:{n + 3}:    value_{n} = compute_{n}()\n" for n in range(80)),
     "trace": "Traceback (most recent call last):\n"
-    + "".join(f'  File "/app/site-packages/lib_{n}.py", line {n + 10}, in call_{n}\n    step_{n}()\n' for n in range(30))
+    + "".join(
+        f'  File "/app/site-packages/lib_{n}.py", line {n + 10}, in call_{n}\n    step_{n}()\n' for n in range(30)
+    )
     + '  File "/app/own.py", line 7, in main\n    start()\nRuntimeError: code 4711\n',
     "tests": "".join(f"tests/test_a.py::test_{n} PASSED\n" for n in range(60))
     + "=== FAILURES ===\n___ test_x ___\nE   assert 41 == 42\ntests/test_a.py:17: AssertionError\n"

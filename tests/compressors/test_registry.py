@@ -44,7 +44,8 @@ def test_what_a_tool_puts_around_its_result_is_kept_where_it_says_something() ->
     shown = digest(text, Hint(), 600).text
     assert shown.startswith("Process exited with code 1\n")
     assert "Chunk ID" not in shown
-    text = f"     1→import os\n     2→import re\n     3→x = load_rows()\n\n<system-reminder>\n{'Be good. ' * 40}\n</system-reminder>\n"
+    read = "     1→import os\n     2→import re\n     3→x = load_rows()\n"
+    text = f"{read}\n<system-reminder>\n{'Be good. ' * 40}\n</system-reminder>\n"
     assert "Be good" not in digest(text, Hint(tool="Read"), 200).text
 
 
@@ -85,7 +86,11 @@ def test_a_tool_name_inclines_where_the_content_leaves_room() -> None:
 def bundled() -> Iterator[tuple[str, Hint]]:
     for file in sorted((Path(foldaway.__file__).parent / "data" / "sessions").glob("*.gz")):
         for recorded in read_sessions(file):
-            parts = [p for t in get_wire(recorded.format).parse(recorded.messages, origins=recorded.origins).turns for p in t.parts]
+            parts = [
+                p
+                for t in get_wire(recorded.format).parse(recorded.messages, origins=recorded.origins).turns
+                for p in t.parts
+            ]
             calls = {p.call_id: p.arguments for p in parts if p.type is PartType.CALL}
             for part in parts:
                 if part.type is PartType.RESULT and len(part.text) > 2000:

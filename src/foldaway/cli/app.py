@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from foldaway.cli.lab_app import lab
+
 EPILOG = (
     "Exit codes: 0 done; 1 something failed on the way; 2 bad usage or unusable input. Data on stdout, talk on stderr."
 )
@@ -19,6 +21,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     add_completion=False,
 )
+app.add_typer(lab, name="lab", epilog=EPILOG)
 
 Json = Annotated[bool, typer.Option("--json", help="JSON on stdout instead of text.")]
 Model = Annotated[str, typer.Option(help="Model to count tokens for; its window, where known, is a ceiling.")]

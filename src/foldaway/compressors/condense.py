@@ -26,11 +26,14 @@ _LEGEND_ROOM = 240
 _LEGEND = " left out, names there"
 _SHORT_LEGEND = " left out"
 _CUT = " … "
+_BORDER = re.compile(r"[\s,;(){}\[\]\"'<>|]")
 _GAP_CHARS = 16
 _WANTED_RATING = 100.0
 _MAX_WANTED = 64
 _MISSES = 20
-"""So many lines in a row that do not fit end the search for a shorter one."""
+"""So many lines that do not fit end the search for a shorter one."""
+_TIER = 0.5
+"""Filler (comments, blank lines) rates lower than what matters by more than this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +129,7 @@ class _Sheet:
         """Keep lines of a rating of `at_least`, best first, until `room` characters are used."""
         misses = 0
         for index in self._order:
+            # Filler does not take the place of a better line that is only too long.
             if self._ratings[index] < at_least:
                 break
             if index in self.kept:
@@ -134,10 +138,10 @@ class _Sheet:
             cost = min(len(self._lines[index]), self._longest) + 1 + gaps * _GAP_CHARS
             if self.used + cost > room:
                 misses += 1
+                at_least = max(at_least, min(self._ratings[index], 1.0) - _TIER)
                 if misses == _MISSES:
                     break
                 continue
-            misses = 0
             self.kept.add(index)
             self.used += cost
 
@@ -230,7 +234,13 @@ class _Sheet:
         if len(line) <= self._longest:
             return line
         head = self._longest * 2 // 3
-        return line[:head] + _CUT + line[len(line) - (self._longest - head - len(_CUT)) :]
+        tail = len(line) - (self._longest - head - len(_CUT))
+        # Between words: half a name is a wrong name.
+        if before := _BORDER.search(line[head : head - 80 : -1]):
+            head -= before.start()
+        if after := _BORDER.search(line[tail : tail + 80]):
+            tail += after.start()
+        return line[:head] + _CUT + line[tail:]
 
 
 def _spelled(name: str) -> str:

@@ -22,7 +22,7 @@ NAMES_SHARE = 0.25
 
 _HIT = re.compile(r"((?:[A-Za-z]:)?[^\s:][^:\n]{0,299}?)([:-])(\d{1,7})\2(.*)")
 _HEADING_HIT = re.compile(r"\s{0,6}(\d{1,7})[:-](.*)|\s{1,4}Line (\d{1,7}): (.*)")
-_PATH = re.compile(r"(?:\./|/|~/)?[^\s:{},*|<>\"'`;=]{1,255}(?:/[^\s:{},*|<>\"'`;=]{1,255}){0,40}/?")
+_PATH = re.compile(r"[^\s:{},*|<>\"'`;=]{1,1000}")
 _LONG_ROW = re.compile(r"[bcdlps-][rwxsStT-]{9}[.+@]?\s+\d+\s+\S+\s+\S+\s+([\d,.]+[KMGT]?)\s+(?:\S+\s+){2}\S+\s+(.+)")
 _TREE_ROW = re.compile(r"[\s│|]{0,120}[├└|`]─?─?[─-]")
 _TOTAL = re.compile(r"total [\d.]+[KMGT]?$")

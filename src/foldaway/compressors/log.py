@@ -12,7 +12,7 @@ from foldaway.compressors.base import EDGE_CHARS, Digest, Fact, Hint
 from foldaway.compressors.condense import condense
 from foldaway.compressors.hints import lines_of
 
-ERROR, WARNING, BESIDE_ERROR, END, PLAIN, REPEATED, SAME = 5.0, 2.5, 1.5, 2.0, 0.6, 0.05, -1.0
+ERROR, WARNING, BESIDE_ERROR, END, PLAIN, REPEATED, SAME = 4.5, 2.5, 1.5, 2.0, 0.6, 0.05, -1.0
 NAMES_SHARE = 0.45
 REPEATS = 4
 """From so many lines on that differ in their digits only, they count as repeats."""

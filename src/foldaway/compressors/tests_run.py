@@ -14,6 +14,8 @@ from foldaway.compressors.hints import lines_of
 
 SUMMARY, FAILED, REASON, IN_FAILURE, PLAIN, PASSED = 8.0, 6.0, 5.0, 2.0, 0.6, -1.0
 NAMES_SHARE = 0.45
+_LITTLE = 400
+"""Where not even so many characters come together, passed tests are shown as well."""
 
 _RUNNERS: tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...] = (
     (
@@ -125,7 +127,7 @@ class TestsRun:
         ratings = _rate(lines)
         short = condense(lines, ratings, room_chars, names_share=NAMES_SHARE, numbers=hint.line, wanted=hint.wanted)
         hidden = sum(1 for rating in ratings if rating == PASSED)
-        if hidden and len(short.text) < room_chars // 2:
+        if hidden and len(short.text) < min(room_chars // 2, _LITTLE):
             ratings = [0.0 if rating == PASSED else rating for rating in ratings]
             short = condense(lines, ratings, room_chars, names_share=NAMES_SHARE, numbers=hint.line, wanted=hint.wanted)
             hidden = 0

@@ -13,7 +13,7 @@ from foldaway.compressors.base import EDGE_CHARS, Digest, Fact, Hint
 from foldaway.compressors.condense import condense
 from foldaway.compressors.hints import lines_of
 
-MESSAGE, HEADER, OWN, OWN_CODE, LIBRARY, LIBRARY_CODE = 6.0, 2.5, 5.0, 3.0, 0.5, 0.3
+MESSAGE, HEADER, OWN, OWN_CODE, LIBRARY, LIBRARY_CODE = 6.0, 2.5, 4.0, 3.0, 0.5, 0.3
 HIDDEN = -1.0
 NAMES_SHARE = 0.5
 
@@ -62,6 +62,10 @@ class Trace:
         lines = lines_of(text)
         ratings = [0.8] * len(lines)
         rate(lines, ratings)
+        own = [index for index, rating in enumerate(ratings) if rating == OWN]
+        # Of one's own frames the outermost and the innermost tell most.
+        for index in {*own[:1], *own[-1:]}:
+            ratings[index] = MESSAGE - 0.5
         shown = [
             _PYTHON_PLACE.sub(r"\1:\2 ", line) if line.lstrip(" |").startswith("File ") else line for line in lines
         ]

@@ -7,6 +7,7 @@ the shape of the lines.
 from __future__ import annotations
 
 import importlib
+import re
 from functools import cache
 from typing import Any
 
@@ -35,6 +36,9 @@ _KINDS = {
 """Node type -> kind of definition. One type may occur in several grammars."""
 _BOUND = ("variable_declarator", "public_field_definition", "field_definition")
 """These count only when a function is their value: `const handle = async () => {...}`."""
+MAX_DEPTH = 300
+"""Code nested deeper (generated, hostile) is not queried: that takes time quadratic in the depth."""
+_BRACKET = re.compile(r"[()\[\]{}]")
 _FUNCTIONS = "[(arrow_function) (function_expression)]"
 
 
@@ -47,8 +51,36 @@ class _Parser:
         self._cursor = tree_sitter.QueryCursor(tree_sitter.Query(language, _query(language)))
 
     def nodes(self, text: str) -> list[Any]:
-        captured = self._cursor.captures(self._parser.parse(text.encode("utf-8", "replace")).root_node)
-        return list(captured.get("definition", ()))
+        """The nodes that define something.
+
+        Raises:
+            ValueError: the code is nested too deep.
+        """
+        if _brackets_too_deep(text):
+            raise ValueError("nested too deep")
+        root = self._parser.parse(text.encode("utf-8", "replace")).root_node
+        if any(_too_deep(child, side) for child in root.named_children for side in (0, -1)):
+            raise ValueError("nested too deep")
+        return list(self._cursor.captures(root).get("definition", ()))
+
+
+def _brackets_too_deep(text: str) -> bool:
+    depth = 0
+    for bracket in _BRACKET.findall(text):
+        depth = depth + 1 if bracket in "([{" else max(0, depth - 1)
+        if depth > MAX_DEPTH:
+            return True
+    return False
+
+
+def _too_deep(node: Any, side: int) -> bool:
+    """Whether the chain of first (0) or last (-1) children is too long: `a + a + a ...`, `else if ... else if ...`."""
+    for _ in range(MAX_DEPTH):
+        count = node.named_child_count
+        if not count:
+            return False
+        node = node.named_child(0 if side == 0 else count - 1)
+    return True
 
 
 def _query(language: Any) -> str:

@@ -6,16 +6,18 @@ priced line by line while changes come in and composed in full by `finish`.
 
 from __future__ import annotations
 
+import json
 from bisect import insort
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from foldaway.engine import ranges
+from foldaway.engine.digests import Digests
 from foldaway.engine.log import Log
-from foldaway.engine.stubs import Stubs
+from foldaway.engine.stubs import MARK, Stubs
 from foldaway.engine.window import Note, Shown, cost_of, droppable, gone, render_turn
 from foldaway.model.items import Item, Kind, Level
-from foldaway.model.wire import PartType, TurnKind
+from foldaway.model.wire import Edit, PartType, TurnKind
 
 NOTE_HEAD_TOKENS = 120
 """What a fold note costs before its first line: its head, the call that carries it, the marks of two messages."""
@@ -32,6 +34,7 @@ class Draft:
 
     log: Log
     stubs: Stubs
+    digests: Digests
     shown: Shown
     fixed_tokens: int
     """System prompt and tools."""
@@ -46,10 +49,10 @@ class Draft:
     visible_cost: int = 0
 
     @classmethod
-    def of(cls, log: Log, stubs: Stubs, shown: Shown, fixed_tokens: int, per_turn: dict[int, int]) -> Draft:
+    def of(cls, digests: Digests, shown: Shown, fixed_tokens: int, per_turn: dict[int, int]) -> Draft:
         draft = cls(
-            log=log, stubs=stubs, shown=shown.copy(), fixed_tokens=fixed_tokens, per_turn=dict(per_turn),
-            base=shown, old_note=shown.note,
+            log=digests.log, stubs=digests.stubs, digests=digests, shown=shown.copy(), fixed_tokens=fixed_tokens,
+            per_turn=dict(per_turn), base=shown, old_note=shown.note,
         )  # fmt: skip
         draft.visible_cost = sum(per_turn.values())
         if shown.note is not None:
@@ -191,6 +194,8 @@ class Draft:
             return self.stubs.mask(item, self.log.result_text(item), MASK_CHARS)
         if item.kind in (Kind.PASTE, Kind.USER, Kind.GOAL, Kind.THOUGHT):
             return self.stubs.mask(item, self.log.text_of(item), 240)
+        if self.digests.worthwhile(item):
+            return self.digests.text(item)
         return self.stubs.in_place(item, self.default_anchors(item) if anchors is None else anchors)
 
     def _drop_lines_shown_in_place(self, turn: int) -> None:
@@ -225,8 +230,8 @@ class Draft:
 
     def _carrier(self, vanished: list[int]) -> tuple[int, int]:
         """Turn and item that hold the note: the newest folded result that is plain to replace."""
-        best: tuple[tuple[bool, bool, int], int] | None = None
         old = [self.old_note.turn] if self.old_note is not None and self.per_turn[self.old_note.turn] == 0 else []
+        ranked: list[tuple[tuple[bool, bool, int], int]] = []
         for turn in {*vanished, *old}:
             items = self.log.items_of_turn(turn)
             spans = [i for i in items if self._carries(i)]
@@ -234,11 +239,22 @@ class Draft:
                 continue
             bound = any(i.kind is Kind.REASONING and not droppable(self.log, i) for i in items)
             rank = (len(spans) == 1 and not bound and spans[0].kind is not Kind.ERROR, turn in vanished, turn)
-            if best is None or rank > best[0]:
-                best = rank, spans[-1].id
-        if best is not None:
-            return best[0][2], best[1]
+            ranked.append((rank, spans[-1].id))
+        for rank, item in sorted(ranked, reverse=True):
+            if self._shows_text(self.log.items[item]):
+                return rank[2], item
         return max([*vanished, *old], default=self.shown.turns[0] if self.shown.turns else 0), 0
+
+    def _shows_text(self, item: Item) -> bool:
+        """Whether a text put in place of the result gets into the messages: some results hold no free text."""
+        turn = self.log.turns[item.turn]
+        where = item.parts if turn.kind is TurnKind.OBSERVATION else self._results(item)
+        messages = self.log.wire.render(turn, {where[0]: Edit(text=MARK)})
+        return any(MARK in json.dumps(message) for message in messages if message not in turn.messages)
+
+    def _results(self, item: Item) -> tuple[int, ...]:
+        parts = self.log.turns[item.turn].parts
+        return tuple(p for p in item.parts if parts[p].type is PartType.RESULT)
 
     def _carries(self, item: Item) -> bool:
         turn = self.log.turns[item.turn]

@@ -133,8 +133,8 @@ class Engine:
         kept = {**protected(scene, SOFT), **protected(scene, HARD)}
         # Only looked at, never changed: no copy, so that asking costs what is visible.
         glance = Draft(
-            log=self.log, stubs=self.stubs, shown=self.shown, fixed_tokens=self.fixed_tokens,
-            per_turn=self.view_cache.per_turn,
+            log=self.log, stubs=self.stubs, digests=self.planner.digests, shown=self.shown,
+            fixed_tokens=self.fixed_tokens, per_turn=self.view_cache.per_turn,
         )  # fmt: skip
         return self.planner.snapshot(glance, self.tokens(), floor, low, budget, kept)
 
@@ -375,7 +375,7 @@ class Engine:
 
     def _draft(self) -> Draft:
         self._refresh()
-        return Draft.of(self.log, self.stubs, self.shown, self.fixed_tokens, self.view_cache.per_turn)
+        return Draft.of(self.planner.digests, self.shown, self.fixed_tokens, self.view_cache.per_turn)
 
     def item(self, number: int) -> Item | None:
         return self.log.item_at(number)

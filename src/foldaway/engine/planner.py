@@ -13,6 +13,7 @@ from typing import Protocol
 
 from foldaway.compressors.user_words import abstract_words, constraints_only
 from foldaway.engine.constraints import HARD, SOFT, Scene, protected
+from foldaway.engine.digests import NO_DIGEST, Digests
 from foldaway.engine.draft import Draft
 from foldaway.engine.log import Log
 from foldaway.engine.snapshot import Snapshot
@@ -69,7 +70,11 @@ class Planner:
     strict: bool = False
     """Never abstract user words, whatever share of the room they take."""
     words_share: float = WORDS_SHARE
+    digests: Digests = field(init=False)
     _pins: frozenset[int] = frozenset()
+
+    def __post_init__(self) -> None:
+        self.digests = Digests(self.log, self.stubs)
 
     def watermarks(self, shown: Shown, fixed_tokens: int, budget: Budget, pins: frozenset[int]) -> tuple[int, int, int]:
         """(floor, low, high) in tokens; the shares count from the pinned floor, so that a long prologue leaves room."""
@@ -86,7 +91,7 @@ class Planner:
         self._pins = pins
         scene = Scene(log=self.log, shown=shown, pins=pins, guarded=guarded)
         hard, soft = protected(scene, HARD), protected(scene, SOFT)
-        draft = Draft.of(self.log, self.stubs, shown, fixed_tokens, view.per_turn)
+        draft = Draft.of(self.digests, shown, fixed_tokens, view.per_turn)
         before = fixed_tokens + view.tokens
         refused: list[Refusal] = []
         if not self.strict:
@@ -151,7 +156,7 @@ class Planner:
         return Snapshot(
             step=self.log.step, tokens=tokens, target_tokens=low, budget_tokens=budget.tokens, floor_tokens=floor,
             foldable=foldable, protected=frozenset(kept), words=visible_words, _log=self.log, _shown=draft.shown,
-            _line_cost=draft.line_price,
+            _line_cost=draft.line_price, _digests=self.digests,
         )  # fmt: skip
 
     def _take(self, draft: Draft, change: Change, kept: dict[int, str], refused: list[Refusal]) -> None:
@@ -194,9 +199,10 @@ class Planner:
 
     def _drop_lines(self, draft: Draft, excess: int, hard: dict[int, str], soft: dict[int, str]) -> None:
         """Stub lines give way; but when even that is not enough, a giant last turn shall not wipe them all out."""
-        keep = draft.lines_cost - excess - 32
+        cost = draft.lines_cost + (draft.price(draft.shown.mention) if draft.shown.mention else 0)
+        keep = cost - excess - 32
         if keep < 0:
-            keep = draft.lines_cost // 3
+            keep = cost // 3
         draft.demote_lines(keep, "over the ceiling: stub lines give way")
 
     def _drop_all(self, draft: Draft, excess: int, hard: dict[int, str], soft: dict[int, str]) -> None:
@@ -239,11 +245,17 @@ class Planner:
 
     def _fitting(self, item: Item, text: str, keep: int, cap: int) -> str:
         for _ in range(8):
-            masked = self.stubs.mask(item, text, keep)
+            masked = self._cut(item, text, keep)
             if self.log.counter.counter.count(masked) <= cap + 90 or keep < 120:
                 break
             keep = keep * 3 // 4
         return masked
+
+    def _cut(self, item: Item, text: str, keep: int) -> str:
+        """A digest in `keep` characters, or head and tail of what is no tool's result."""
+        if item.kind in NO_DIGEST:
+            return self.stubs.mask(item, text, keep)
+        return self.digests.within(item, keep)
 
     def _fold_pastes(self, draft: Draft, excess: int, hard: dict[int, str], soft: dict[int, str]) -> None:
         for item in self._last_items(draft, {}):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from foldaway.engine.digests import Digests
 from foldaway.engine.log import Log
 from foldaway.engine.window import Shown
 from foldaway.linking.episodes import Episode, Episodes
@@ -37,6 +38,7 @@ class Snapshot:
     _log: Log
     _shown: Shown
     _line_cost: Callable[[Item, Sequence[str]], int]
+    _digests: Digests
 
     @property
     def graph(self) -> Graph:
@@ -62,6 +64,14 @@ class Snapshot:
     def turn_items(self, turn: int) -> tuple[Item, ...]:
         return self._log.items_of_turn(turn)
 
+    def digest(self, item: Item) -> str:
+        """What would stand for the item at `abstract`."""
+        return self._digests.text(item)
+
+    def digest_tokens(self, item: Item) -> int | None:
+        """What the item would cost as a digest; None where a digest would not be worth its frame."""
+        return self._digests.tokens(item) if self._digests.worthwhile(item) else None
+
     def turn_tokens(self, turn: int) -> int:
         """What a turn costs at raw."""
         return self._log.turn_tokens[turn]
@@ -81,6 +91,10 @@ class Snapshot:
         ids = self._log.reads.get(target.rsplit("/", 1)[-1], ())
         items = [self._log.items[i] for i in ids]
         return [i for i in items if any(same_file(t, target) for t in i.targets)]
+
+    def edits_of(self, target: str) -> list[Item]:
+        """Items that edited this file, oldest first."""
+        return [self._log.items[i] for i in self._log.edits_of(target)]
 
     def in_sight(self, item: int) -> bool:
         """Whether an item's text, or a recalled copy of it, is visible in place."""

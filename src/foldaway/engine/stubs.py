@@ -106,6 +106,12 @@ class Stubs:
         )
         return "\n".join((mark, *lines[first:last]))
 
+    def digest(self, item: Item, text: str, content: str, lost: str) -> str:
+        """A digest with the mark that says of what, and what is not in it."""
+        left_out = f"; left out: {clean(lost)}" if lost else ""
+        what = f"digest of #{item.id} ({clean(content)}, {size(item.tokens)} tokens{left_out})"
+        return f"{MARK}: {what}. {self.ask(f'#{item.id}')}]\n{_OWN_MARK.sub(CLEANED, text)}"
+
     def attachment(self, item: Item) -> str:
         return f"{MARK}: {clean(item.title)}, #{item.id}, folded away. {self.ask(f'#{item.id}')}]"
 
@@ -116,6 +122,9 @@ class Stubs:
 
 _OWN_MARK = re.compile(r"\[(\s*/?\s*(?:foldaway|RETRIEVE))", re.IGNORECASE)
 _RECALL_HEAD = re.compile(r"\[foldaway recall ([#\d, ]+):")
+
+
+CLEANED = r"(\1"
 
 
 def recall_head(ids: Iterable[int]) -> str:
@@ -132,7 +141,7 @@ def copied_ids(text: str) -> list[int]:
 
 def clean(text: str) -> str:
     """A literal as it may stand in a stub: on one line, unable to open or close a mark of Foldaway's."""
-    return _OWN_MARK.sub(r"(\1", one_line(text, 240))
+    return _OWN_MARK.sub(CLEANED, one_line(text, 240))
 
 
 def size(tokens: int) -> str:

@@ -1,6 +1,7 @@
-"""The default: the newest stays raw, the rest folds behind the anchors most likely to be needed.
+"""The default: what will be quoted stays raw, the rest folds behind the anchors most likely to be needed.
 
-At a commit the room up to the low watermark is shared out. The last turns stay raw; what is older folds into one note,
+At a commit the room up to the low watermark is shared out. The newest turns stay raw, and of the older ones those that
+later actions are most likely to repeat word for word, per token; all else folds into one note,
 which has three parts, each for a reader of its own: stub lines of the newest folded items and of those that hold
 many wanted anchors (what was done, and where things come from), the anchors of each, and a last line of wanted
 anchors from everywhere else. Anchors are taken by predicted need per token; what is in sight anyway is not repeated.
@@ -19,7 +20,10 @@ from foldaway.model.plan import Change, Mention
 from foldaway.policies._turns import IN_PLACE, foldable_turns
 from foldaway.policies._working_set import Wanted, working_set
 from foldaway.scoring.need import need
+from foldaway.scoring.passages import density
 
+SCRAP = 0.05
+"""Of the raw share this much is not worth filling."""
 _PIECE = re.compile(r"[^\s()\[\]{}\"'`,;=<>|&]+")
 NO_HOME = frozenset({Kind.THOUGHT, Kind.REASONING, Kind.ANNOTATION, Kind.RECALLED, *IN_PLACE})
 
@@ -27,7 +31,9 @@ NO_HOME = frozenset({Kind.THOUGHT, Kind.REASONING, Kind.ANNOTATION, Kind.RECALLE
 @dataclass(frozen=True, slots=True)
 class Auto:
     tail_share: float = 0.2
-    """Share of the room for raw turns at the tail, the protected ones included."""
+    """Share of the room for raw turns, the protected ones included."""
+    newest: int = 2
+    """Turns besides the protected ones that come first there, whatever they are worth."""
     note_share: float = 0.45
     """Share of the room that the fold note gets even when a giant last turn fills the rest."""
     story_share: float = 0.12
@@ -68,18 +74,30 @@ class Auto:
         return working_set(snapshot, int(room * self.recall_share), steps=1, missing=True)
 
     def _tail(self, snapshot: Snapshot, limit: int) -> tuple[set[int], int]:
-        """Turns that stay raw besides the protected ones, and the tokens of both."""
-        held = sum(snapshot.turn_tokens(t) for t in sorted({snapshot.item(i).turn for i in snapshot.protected}))
+        """Turns that stay raw besides the protected ones, and the tokens of both. What is too large is passed over."""
+        bound = {snapshot.item(i).turn for i in snapshot.protected if snapshot.level(i) is Level.RAW}
+        held = sum(snapshot.turn_tokens(turn) for turn in sorted(bound))
         left = limit - held
         keep: set[int] = set()
-        for items in reversed(foldable_turns(snapshot)):
+        for items in self._by_worth(snapshot):
             cost = snapshot.turn_tokens(items[0].turn)
-            if cost > left:
+            if left <= limit * SCRAP:
                 break
-            left -= cost
-            held += cost
-            keep.add(items[0].turn)
+            if cost <= left:
+                left -= cost
+                held += cost
+                keep.add(items[0].turn)
         return keep, held
+
+    def _by_worth(self, snapshot: Snapshot) -> list[tuple[Item, ...]]:
+        """Foldable turns, the newest first, then by what keeping them raw is worth per token."""
+
+        def worth(items: tuple[Item, ...]) -> tuple[float, int]:
+            turn = items[0].turn
+            return -density(items, snapshot.turn_tokens(turn), snapshot.step), -turn
+
+        turns = list(reversed(foldable_turns(snapshot)))
+        return turns[: self.newest] + sorted(turns[self.newest :], key=worth)
 
     def _note(self, snapshot: Snapshot, keep: set[int], room: int) -> tuple[dict[int, list[str]], list[str], int]:
         """Stub lines (item -> anchors), anchors without a line, and the tokens of both, within `room`."""

@@ -64,15 +64,14 @@ def test_without_ray_the_error_names_the_extra(text: str) -> None:
 
 
 ON_RAY = """
-from pathlib import Path
+from foldaway.errors import SettingsError
+from foldaway.lab.experiment.workers import check_workers, run_all
 
-from foldaway.lab.experiment.workers import run_all
-
-print(sorted(run_all(len, ["a", "", "ccc"], "ray")))
+print(sorted(run_all(check_workers, ["1", " 2"], "ray")))
 try:
-    list(run_all(Path.rename, [Path("/no/such/file")], "ray"))
-except Exception as error:
-    print(type(error).__name__, "Traceback" in str(error))
+    list(run_all(check_workers, ["many"], "ray"))
+except SettingsError as error:
+    print(error)
 """
 
 
@@ -103,4 +102,6 @@ def test_a_local_ray_does_the_same(outside: Callable[..., str], tmp_path: Path) 
 
 def test_a_failure_on_ray_comes_back_as_what_it_was(outside: Callable[..., str]) -> None:
     pytest.importorskip("ray", reason="ray is not installed: pip install 'foldaway[ray]'")
-    assert outside("-c", ON_RAY).splitlines() == ["[(0, 1), (1, 0), (2, 3)]", "TypeError False"]
+    fine, refused = outside("-c", ON_RAY).splitlines()
+    assert fine == "[(0, '1'), (1, '2')]"
+    assert refused == "workers 'many': expected a number of processes, ray, or ray://HOST:PORT"

@@ -24,8 +24,9 @@ LEGEND = (
     "over the tokens of needed literals alone. Second table: do the lexical labels agree? short: steps (needs) with a\n"
     "need out of view. AUC: the chance that a step (need) whose label is whole lost less likelihood than one whose\n"
     "label is short; 0.50: the labels tell nothing. rho: Spearman, delta against the share of needs in view.\n"
-    "Intervals: 95 %, whole recordings drawn anew. A small model is a witness, not the agent: it shows what can be\n"
-    "read off a view, and reads worse the longer that is."
+    "Intervals: 95 %, whole recordings drawn anew. Steps are drawn around what the reference policy lost, half\n"
+    "of them where it lost a need: rows are no rates over a session, and the reference fares worse here than on all.\n"
+    "A small model is a witness, not the agent: it shows what can be read off a view."
 )
 
 

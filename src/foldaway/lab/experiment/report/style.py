@@ -72,7 +72,7 @@ function dim(name){all.forEach(function(g){g.classList.toggle('dim',name!==null&
 buttons.forEach(function(b){
 b.addEventListener('click',function(){toggle(b.dataset.name,b.getAttribute('aria-pressed')!=='true')})});
 [buttons,all].forEach(function(some){some.forEach(function(g){
-g.addEventListener('mouseenter',function(){dim(g.dataset.name)});
+g.addEventListener('mouseenter',function(){if(g.getAttribute('aria-pressed')!=='false')dim(g.dataset.name)});
 g.addEventListener('mouseleave',function(){dim(null)})})});
 })();
 """

@@ -1,0 +1,143 @@
+"""`foldaway lab`: whole experiments over folders of recorded sessions, and their reports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from foldaway.cli.inputs import BUNDLED, NAMED, many_sessions
+from foldaway.cli.output import say, show, show_json, warn
+from foldaway.cli.replaying import parse_budgets, parse_policies, parse_prices, percent
+from foldaway.errors import ReadError, SettingsError
+from foldaway.lab.experiment import (
+    Experiment,
+    Facts,
+    Input,
+    Row,
+    Settings,
+    facts_of,
+    read_outcome,
+    write_outcome,
+    write_report,
+)
+from foldaway.lab.experiment.sources import source_of, with_own_names
+from foldaway.lab.replay import FULL
+from foldaway.lab.results import ReplayResult, Tally, pool
+from foldaway.lab.runner import progress_on_stderr
+from foldaway.lab.table import aligned, row
+from foldaway.readers import recognise
+
+RULES_SHOWN = ("loose", "strict", "values")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """An experiment as the command line tells it."""
+
+    paths: Sequence[str]
+    bundled: bool
+    chain: str
+    policies: str
+    budgets: str
+    output: Path
+    workers: str
+    model: str
+    shares: tuple[float, float]
+    prices: tuple[float, float]
+    seed: int
+
+
+def run(wanted: Wanted, *, as_json: bool) -> int:
+    """Run what is missing, write data and report, and show the pooled rows."""
+    policies, budgets = parse_policies(wanted.policies), parse_budgets(wanted.budgets)
+    settings = Settings(
+        model=wanted.model,
+        low_share=wanted.shares[0],
+        high_share=wanted.shares[1],
+        prices=parse_prices(*wanted.prices),
+    )
+    if policies == [FULL]:
+        raise SettingsError(f"{FULL} is what policies are measured against; name a policy")
+    chained = parse_chain(wanted.chain)
+    inputs = gather(wanted.paths, bundled=wanted.bundled, chained=chained)
+    experiment = Experiment(
+        inputs, policies, budgets, wanted.output, settings, wanted.workers, progress=progress_on_stderr
+    )
+    rows = experiment.rows()
+    notes = {"files chained to one session": ", ".join(chained) or "none"}
+    facts = facts_of(policies, budgets, settings, seed=wanted.seed, notes=notes)
+    return _told(rows, facts, write_outcome(wanted.output, rows, facts), as_json)
+
+
+def report(folder: Path, *, as_json: bool) -> int:
+    """The page anew, from the rows an experiment wrote."""
+    rows, facts = read_outcome(folder)
+    return _told(rows, facts, write_report(folder, rows, facts), as_json)
+
+
+def parse_chain(text: str) -> tuple[str, ...]:
+    """`tau-bench,tau2-bench` -> formats whose files are read as one session each; `none` -> none."""
+    names = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+    return () if names == ("none",) else names
+
+
+def gather(paths: Sequence[str], *, bundled: bool, chained: Sequence[str]) -> list[Input]:
+    """The sessions of files and of all files below folders, each with its source and a name of its own.
+
+    Raises SettingsError when nothing is named, ReadError where a file that was named holds no session.
+    """
+    if not paths and not bundled:
+        raise SettingsError("nothing to measure; name files or folders with --sessions, or say --bundled")
+    found: list[Input] = []
+    for path in [*paths, *([str(BUNDLED)] if bundled else [])]:
+        folder = Path(path)
+        found += list(_below(folder, chained)) if folder.is_dir() else list(_of(folder, None, chained))
+    return with_own_names(found)
+
+
+def _below(folder: Path, chained: Sequence[str]) -> Iterator[Input]:
+    skipped: list[str] = []
+    seen = False
+    for file in sorted(p for p in folder.rglob("*") if p.is_file()):
+        try:
+            inputs = list(_of(file, folder, chained))
+        except ReadError:
+            skipped.append(file.name)
+            continue
+        seen = True
+        yield from inputs
+    if not seen:
+        raise ReadError(f"no recorded session in this folder ({len(skipped)} files looked at)", file=str(folder))
+    if skipped:
+        names = ", ".join(skipped[:NAMED]) + (", ..." if len(skipped) > NAMED else "")
+        say(f"{folder}: {len(skipped)} files hold no usable session: {names}")
+
+
+def _of(file: Path, root: Path | None, chained: Sequence[str]) -> Iterator[Input]:
+    joined = recognise(file) in chained
+    for recorded in many_sessions([str(file)], bundled=False, joined=joined):
+        yield Input(recorded, source_of(file, root, recorded.source_format))
+
+
+def _told(rows: Sequence[Row], facts: Facts, page: Path, as_json: bool) -> int:
+    failed = [one for one in rows if one.result.error]
+    broken = {one.result.session for one in failed}
+    pools = pool((r.result for r in rows if r.result.session not in broken), "all")
+    if as_json:
+        show_json({"report": str(page), "pooled": [row(r) for r in pools], "failed": [row(r.result) for r in failed]})
+    else:
+        show(f"{_table(pools)}\n\n{page}")
+    for one in failed:
+        warn(f"{one.result.session}, {one.result.policy}, {one.result.budget_tokens}: {one.result.error}")
+    return int(bool(failed))
+
+
+def _table(pools: Iterable[ReplayResult]) -> str:
+    lines = [["policy", "budget", "sessions", "seen%", "strict%", "values%", "bill%", "mean"]]
+    for result in pools:
+        rates = (percent(result.steps.get(rule, Tally()).visible_rate) for rule in RULES_SHOWN)
+        budget = "-" if result.policy == FULL else str(result.budget_tokens)
+        bill = f"{100 * result.bill.share_of(result.full_bill):.1f}"
+        lines.append([result.policy, budget, str(result.sessions), *rates, bill, f"{result.mean_tokens:.0f}"])
+    return aligned(lines, left=1)
