@@ -97,7 +97,9 @@ class Auto:
             return -density(items, snapshot.turn_tokens(turn), snapshot.step), -turn
 
         turns = list(reversed(foldable_turns(snapshot)))
-        return turns[: self.newest] + sorted(turns[self.newest :], key=worth)
+        # Nobody quotes a picture, and what a provider charges for one is not known to the token.
+        older = [t for t in turns[self.newest :] if all(i.kind is not Kind.ATTACHMENT for i in t)]
+        return turns[: self.newest] + sorted(older, key=worth)
 
     def _note(self, snapshot: Snapshot, keep: set[int], room: int) -> tuple[dict[int, list[str]], list[str], int]:
         """Stub lines (item -> anchors), anchors without a line, and the tokens of both, within `room`."""
