@@ -22,12 +22,14 @@ from foldaway.lab.experiment import (
     write_report,
 )
 from foldaway.lab.experiment.sources import source_of, with_own_names
+from foldaway.lab.peers import is_peer, peer_versions
 from foldaway.lab.replay import FULL
 from foldaway.lab.results import ReplayResult, Tally, pool
 from foldaway.lab.runner import progress_on_stderr
 from foldaway.lab.table import aligned, row
 from foldaway.readers import recognise
 
+ORACLE = "oracle"
 RULES_SHOWN = ("loose", "strict", "values")
 
 
@@ -50,8 +52,14 @@ class Wanted:
 
 def run(wanted: Wanted, *, as_json: bool) -> int:
     """Run what is missing, write data and report, and show the pooled rows."""
-    policies, budgets = parse_policies(wanted.policies), parse_budgets(wanted.budgets)
+    policies, budgets = parse_lab_policies(wanted.policies), parse_budgets(wanted.budgets)
+    peers = [name for name in policies if is_peer(name)]
     settings = Settings(
+        makers=(
+            (ORACLE, "foldaway.lab.oracle:oracle_session"),
+            *((n, "foldaway.lab.peers:peer_session") for n in peers),
+        ),
+        versions=tuple(sorted(peer_versions(peers).items())) if peers else (),
         model=wanted.model,
         low_share=wanted.shares[0],
         high_share=wanted.shares[1],
@@ -74,6 +82,14 @@ def report(folder: Path, *, as_json: bool) -> int:
     """The page anew, from the rows an experiment wrote."""
     rows, facts = read_outcome(folder)
     return _told(rows, facts, write_report(folder, rows, facts), as_json)
+
+
+def parse_lab_policies(text: str) -> list[str]:
+    """Policies as `replay` takes them, and besides: `oracle`, and other libraries by their names with a colon."""
+    names = list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+    own = [name for name in names if name != ORACLE and not is_peer(name)]
+    known = parse_policies(",".join(own)) if own or not names else []
+    return [*known, *(name for name in names if name not in own)]
 
 
 def parse_chain(text: str) -> tuple[str, ...]:
