@@ -18,6 +18,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from fit_need import CHAINED, FITTED
+
 from foldaway import Session
 from foldaway.engine.log import Log
 from foldaway.errors import FoldawayError

@@ -68,7 +68,10 @@ def _part_file(package: str) -> Path:
     try:
         return Path(import_module(package).get_part_path())
     except ImportError as error:
-        raise _missing(package) from error
+        raise MissingExtra(
+            f"{package} is not installed; name a GGUF model file of your own, or install the dependency group `models` "
+            "of this project"
+        ) from error
 
 
 def _missing(what: str) -> MissingExtra:
@@ -154,7 +157,7 @@ class LlamaScorer:
         if [one.get("id") for one in told] != forced:
             raise FoldawayError(
                 f"{self._name} did not follow the grammar of token ids ({len(told)} of {len(forced)} tokens came); "
-                "use the release of xllamacpp that the extra names"
+                "use the release of xllamacpp that the extra `likelihood` names"
             )
         return tuple(max(FLOOR, float(one["logprob"])) for one in told)
 
