@@ -1,18 +1,23 @@
 """Digests of items: what a tool's result still tells when most of it is folded away.
 
 Made once for an item and a size, and kept: a decision later only looks them up. Pure otherwise, so that a restarted
-process would make the same; what was committed is kept word for word in the ledger all the same.
+process would make the same; what was committed is kept word for word in the ledger all the same. A better text may be
+handed in as a value (`replace`), say by a model beside the loop; the caller keeps it in the ledger.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from foldaway.compressors import stage
 from foldaway.compressors.base import Digest, Hint
+from foldaway.compressors.checker import unsupported
 from foldaway.compressors.registry import Registry
 from foldaway.engine.log import Log
 from foldaway.engine.stubs import Stubs
-from foldaway.model.items import Item, Kind
+from foldaway.engine.window import Shown
+from foldaway.model.items import Item, Kind, Level
 from foldaway.model.wire import PartType
 
 SHARE = 0.25
@@ -21,6 +26,10 @@ SMALLEST_TOKENS = 300
 """Items below are shown raw or not at all: the frame of a digest would eat what it saves."""
 LARGEST_DIGEST_TOKENS = 1_500
 NO_DIGEST = frozenset({Kind.USER, Kind.GOAL, Kind.THOUGHT, Kind.REASONING, Kind.INSTRUCTION, Kind.ATTACHMENT})
+STAGE_CHARS = 280
+"""What is told of a stage."""
+MADE_BY_CHARS = 60
+"""Of the name of whoever wrote a digest, its mark shows this much."""
 
 
 @dataclass(slots=True)
@@ -32,15 +41,27 @@ class Digests:
     registry: Registry = field(default_factory=Registry)
     _texts: dict[tuple[int, int], str] = field(default_factory=dict)
     _tokens: dict[int, int] = field(default_factory=dict)
+    _stages: dict[tuple[int, int], str] = field(default_factory=dict)
+    _given: dict[int, str] = field(default_factory=dict)
+    """Texts handed in, with their mark."""
 
     def worthwhile(self, item: Item) -> bool:
         """Whether an item is large enough, and of a kind, to be shown by a digest."""
         return item.tokens >= SMALLEST_TOKENS and item.kind not in NO_DIGEST and item.id > 0
 
+    def shown_for(self, item: Item) -> bool:
+        """Whether an item is ever shown by its digest: `worthwhile`, and no paste (these keep head and tail)."""
+        return self.worthwhile(item) and item.kind is not Kind.PASTE
+
     def text(self, item: Item) -> str:
         """The digest that stands for an item at `abstract`, with the mark that says what it is."""
+        given = self._given.get(item.id)
+        return self.within(item, self.room_chars(item)) if given is None else given
+
+    def room_chars(self, item: Item) -> int:
+        """What the text of an item's digest may take."""
         room = min(LARGEST_DIGEST_TOKENS, int(item.tokens * SHARE))
-        return self.within(item, int(room * self._chars_per_token(item)))
+        return int(room * self._chars_per_token(item))
 
     def tokens(self, item: Item) -> int:
         """What `text` costs. Microseconds after the first time."""
@@ -61,6 +82,48 @@ class Digests:
     def of(self, item: Item, room_chars: int) -> Digest:
         """The digest as a value, with its facts; linear in the item's text."""
         return self.registry.digest(self.log.result_text(item), hint_of(self.log, item), room_chars)
+
+    def stage(self, items: Sequence[int]) -> str:
+        """Several items as one stage, by the text that the fold note gives it. Once for each stretch."""
+        key = items[0], items[-1]
+        known = self._stages.get(key)
+        if known is None:
+            calls = [call for item in map(self.log.items.__getitem__, items) if (call := self._call(item))]
+            known = self._stages[key] = self.stubs.stage(stage.digest(calls, STAGE_CHARS).text) if calls else ""
+        return known
+
+    def _call(self, item: Item) -> stage.Call | None:
+        hint = hint_of(self.log, item)
+        if not hint.tool:
+            return None
+        text = self.log.result_text(item)
+        return stage.Call(item=item.id, tool=hint.tool, arguments=hint.arguments, text=text, error=hint.error)
+
+    def replace(self, item: Item, text: str, made_by: str) -> None:
+        """Use this text instead from now on; what is shown already stays until the next commit. Checks nothing."""
+        self._given[item.id] = self.stubs.digest(item, text, f"written by {made_by[:MADE_BY_CHARS]}", "")
+        self._tokens.pop(item.id, None)
+
+    def outdated(self, shown: Shown) -> list[int]:
+        """Items shown by another digest than the one handed in for them, ascending. O(digests handed in)."""
+        return [
+            number
+            for number, text in sorted(self._given.items())
+            if shown.level(number) is Level.ABSTRACT and shown.texts.get(number) != text
+        ]
+
+    def objection(self, item: Item, text: str) -> str:
+        """Why a text may not stand for an item; "" when it may. Linear in the item's text."""
+        if not self.shown_for(item):
+            return f"a {item.kind.value} of {item.tokens} tokens is not shown by a digest"
+        if item.turn >= self.log.settled:
+            return "it waits for results"
+        if not text.strip():
+            return "the digest is empty"
+        if self.log.counter.counter.count(text) > item.tokens // 2:
+            return f"a digest may take half of the {item.tokens} tokens that it stands for"
+        made_up = unsupported(text, self.log.text_of(item))
+        return f"the source does not hold {', '.join(made_up[:5])}" if made_up else ""
 
     def _chars_per_token(self, item: Item) -> float:
         return max(1.0, len(self.log.result_text(item)) / max(1, item.tokens))

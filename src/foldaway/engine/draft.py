@@ -46,6 +46,7 @@ class Draft:
     """The state before; never changed."""
     old_note: Note | None = None
     lines_cost: int = 0
+    stages_cost: int = 0
     visible_cost: int = 0
 
     @classmethod
@@ -61,6 +62,7 @@ class Draft:
             draft._recount(shown.note.turn)
             draft.lines_cost = sum(draft.price(line) for line in draft.shown.lines.values())
             draft.mention(())
+            draft.shown.stages.clear()
         return draft
 
     def tokens(self) -> int:
@@ -68,13 +70,17 @@ class Draft:
         any_folded = self.old_note is not None or any(lv <= Level.STUB for lv in self._new_levels())
         mention = self.price(self.shown.mention) if self.shown.mention else 0
         head = NOTE_HEAD_TOKENS if any_folded else 0
-        return self.fixed_tokens + self.visible_cost + self.lines_cost + mention + head
+        return self.fixed_tokens + self.visible_cost + self.lines_cost + self.stages_cost + mention + head
 
     def price(self, line: str) -> int:
         return self.log.counter.counter.count(line) + 1
 
     def line_price(self, item: Item, anchors: Sequence[str]) -> int:
-        return self.price(self.stubs.line(item, anchors, self.said(item)))
+        return self.price(self.line(item, anchors))
+
+    def line(self, item: Item, anchors: Sequence[str]) -> str:
+        """The stub line of an item."""
+        return self.stubs.line(item, anchors, self.said(item), self.log.superseded_by(item.id))
 
     def said(self, item: Item) -> str:
         """The agent's own words beside a call, for the first call of its turn: what it was after."""
@@ -98,7 +104,7 @@ class Draft:
             chosen = self.default_anchors(item) if anchors is None else anchors
             self.shown.texts[item.id] = self.stubs.in_place(item, chosen)
             if item.kind not in (Kind.REASONING,):
-                self.shown.lines[item.id] = line = self.stubs.line(item, chosen, self.said(item))
+                self.shown.lines[item.id] = line = self.line(item, chosen)
                 self.lines_cost += self.price(line)
         elif level is not Level.RAW and not gone(self.shown, item):
             self.shown.texts[item.id] = self._text(item, level, anchors) if text is None else text
@@ -110,16 +116,31 @@ class Draft:
         """Name these in the note's last line, instead of what it named before."""
         self.shown.mention = self.stubs.mention(anchors) if anchors else ""
 
+    def stage(self, items: Sequence[int]) -> None:
+        """Tell of these items together in the note, besides their own lines."""
+        text = self.digests.stage(items)
+        if text and items[0] not in self.shown.stages:
+            self.shown.stages[items[0]] = text
+            self.stages_cost += self.price(text)
+
     def demote_lines(self, limit: int, reason: str) -> None:
-        """Take the oldest lines out of the note until all lines together cost at most `limit` tokens."""
+        """Take stages, then the oldest lines, out of the note until all together cost at most `limit` tokens."""
+        for first in sorted(self.shown.stages):
+            if self.note_cost() <= limit:
+                return
+            self.stages_cost -= self.price(self.shown.stages.pop(first))
         if self.shown.mention and self.lines_cost + self.price(self.shown.mention) > limit:
             words = self.shown.mention.split(" ")
             share = max(0, limit - self.lines_cost // 2) / self.price(self.shown.mention)
             self.shown.mention = " ".join(words[: int(len(words) * share)]) if share > 0.1 else ""
         for item in sorted(self.shown.lines):
-            if self.lines_cost + (self.price(self.shown.mention) if self.shown.mention else 0) <= limit:
+            if self.note_cost() <= limit:
                 return
             self.set(self.log.items[item], Level.HIDDEN, reason)
+
+    def note_cost(self) -> int:
+        """Tokens of what the note tells, without its head."""
+        return self.lines_cost + self.stages_cost + (self.price(self.shown.mention) if self.shown.mention else 0)
 
     def default_anchors(self, item: Item) -> tuple[str, ...]:
         """What a stub shows where nobody chose: anchors the agent used before, rare ones, early ones first."""
@@ -219,7 +240,11 @@ class Draft:
         text = self.stubs.note(
             covers[0][0], covers[-1][1], (old.exchanges if old else 0) + len(new_turns),
             (old.tokens if old else 0) + sum(self.log.items[i].tokens for i in fell if self.before[i] > Level.STUB),
-            [*(self.shown.lines[i] for i in sorted(self.shown.lines)), *filter(None, [self.shown.mention])],
+            [
+                *(self.shown.stages[i] for i in sorted(self.shown.stages)),
+                *(self.shown.lines[i] for i in sorted(self.shown.lines)),
+                *filter(None, [self.shown.mention]),
+            ],
         )  # fmt: skip
         return Note(
             carrier=carrier, turn=turn, covers=covers, text=text,

@@ -163,6 +163,13 @@ class Engine:
         if on and self.shown.level(item) < Level.RAW:
             self.raise_to_raw([item], PINNED)
 
+    def set_digest(self, item: Item, text: str, made_by: str) -> None:
+        """Show an item by this text, where it is shown by a digest, from the next commit on."""
+        # It speaks of its item alone: a branch that holds the item keeps it, whenever it came in.
+        upto = max(self.log.turns[item.turn].sources) + 1
+        self._record({"type": "digest", "item": item.id, "text": text, "source": made_by, "raws": upto})
+        self.planner.digests.replace(item, text, made_by)
+
     def fault(self, items: Sequence[int]) -> list[int]:
         """Items below raw were needed: protect them, count, and say which of them thrash."""
         below = [i for i in items if self.shown.level(i) < Level.RAW]
@@ -197,6 +204,10 @@ class Engine:
                     self._count(entry)
                 case "commit":
                     self.commits = max(self.commits, entry["number"] + 1)
+                case "digest":
+                    item = self.log.item_at(entry["item"])
+                    if item is not None:
+                        self.planner.digests.replace(item, entry["text"], entry["source"])
                 case "usage":
                     self.factor = entry["factor"]
                 case "undo":

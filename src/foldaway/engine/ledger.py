@@ -25,6 +25,7 @@ def commit_entry(commit: Commit, shown: Shown) -> dict[str, Any]:
         "levels": {str(i): int(shown.level(i)) for i in changed},
         "texts": {str(i): shown.texts[i] for i in changed if i in shown.texts},
         "lines": {str(i): line for i, line in sorted(shown.lines.items())},
+        "stages": {str(i): text for i, text in sorted(shown.stages.items())},
         "mention": shown.mention,
         "note": None if note is None else asdict(note),
     }
@@ -42,6 +43,8 @@ def apply_commit(shown: Shown, entry: dict[str, Any]) -> None:
     for key, text in entry["texts"].items():
         shown.texts[int(key)] = text
     shown.lines = {int(k): v for k, v in entry["lines"].items()}
+    # Ledgers of the first release knew no stages.
+    shown.stages = {int(k): v for k, v in entry.get("stages", {}).items()}
     shown.mention = entry["mention"]
     note = entry["note"]
     shown.note = None if note is None else Note(**{**note, "covers": tuple(tuple(r) for r in note["covers"])})

@@ -6,6 +6,7 @@ parsed again when more arrives and join index and graph once they are settled.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,6 +28,8 @@ ENVIRONMENT = "environment"
 """Origin of a user-role message that the environment wrote."""
 OWN = "foldaway"
 """Origin of messages that Foldaway itself put in (recalls)."""
+SAME_TOKENS = 60
+"""Smaller results ("ok") say nothing by being the same."""
 
 AnchorFinder = Callable[[str], Mapping[str, AnchorKind]]
 
@@ -60,6 +63,10 @@ class Log:
     """(tool, arguments) -> the newest item that made this very call."""
     repeats: dict[int, int] = field(default_factory=dict)
     """Item -> the earlier item whose call it made again."""
+    newer: dict[int, int] = field(default_factory=dict)
+    """Item -> the item that made the very call again, or brought the very result again: it supersedes the first."""
+    results: dict[str, int] = field(default_factory=dict)
+    """Fingerprint of a result -> the newest item that brought it."""
     copies: dict[int, list[int]] = field(default_factory=dict)
     """Item -> recalled items that hold a copy of it or of a part."""
     reads: dict[str, list[int]] = field(default_factory=dict)
@@ -220,6 +227,22 @@ class Log:
             self.episodes.observe(index, self.turns[index], self.items_of_turn(index), self.turn_step[index])
         self.settled = upto
 
+    def _note_result(self, item: Item) -> None:
+        if item.tokens < SAME_TOKENS or item.pinned:
+            return
+        # Not the text itself: the log holds that once already.
+        mark = hashlib.blake2b(self.result_text(item).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+        if mark in self.results:
+            self.newer[self.results[mark]] = item.id
+        self.results[mark] = item.id
+
+    def superseded_by(self, item: int) -> int:
+        """The newest item that says what this one says; 0 when this is the newest."""
+        newest = 0
+        while item in self.newer:
+            newest = item = self.newer[item]
+        return newest
+
     def _anchors_in(self, part: Part) -> Mapping[str, AnchorKind]:
         try:
             return self.find_anchors(_readable(part))
@@ -237,7 +260,9 @@ class Log:
             signature = item.name, self.action_text(item)
             if signature in self.calls:
                 self.repeats[item.id] = self.calls[signature]
+                self.newer[self.calls[signature]] = item.id
             self.calls[signature] = item.id
+        self._note_result(item)
         if item.kind is Kind.EDIT:
             for target in item.targets:
                 self.edits.setdefault(target.rsplit("/", 1)[-1], []).append(item.id)

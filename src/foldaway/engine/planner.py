@@ -11,43 +11,36 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from foldaway.compressors.user_words import abstract_words, constraints_only
 from foldaway.engine.constraints import HARD, SOFT, Scene, protected
 from foldaway.engine.digests import NO_DIGEST, Digests
 from foldaway.engine.draft import Draft
+from foldaway.engine.floor import Floor
 from foldaway.engine.log import Log
 from foldaway.engine.snapshot import Snapshot
 from foldaway.engine.stubs import Stubs
 from foldaway.engine.window import Shown, View
+from foldaway.engine.words import PASTED, SMALLEST_GAIN, WORDS_REASON, WORDS_SHARE, Words
 from foldaway.model.items import Item, Kind, Level
-from foldaway.model.plan import Budget, Change, Commit, LevelChange, Mention, Prices, Refusal
+from foldaway.model.plan import Budget, Change, Commit, LevelChange, Mention, Prices, Refusal, Stage
 from foldaway.model.wire import PartType
 
 POLICY_TRIGGER = "policy"
 """Trigger of a commit that the policy itself asked for: all that it proposes is taken."""
 NOTE_SHARE = 0.35
 """Share of the room up to the low watermark that the lines of a fold note may take where the policy sets none."""
-WORDS_SHARE = 0.5
-"""Share of the room (budget less system prompt and tools) that user words may take before the oldest are abstracted."""
-WORDS_CEILING = 0.85
-"""Share from which on, abstracted already, the oldest words keep their plain constraints only, or the session ends."""
 SMALLEST_MASK_CHARS = 400
-SMALLEST_GAIN = 8
-NEWEST_WORDS = 1
-"""User texts at the end that are never abstracted."""
-WORDS_REASON = "user words passed their share of the room: oldest plain turns are shortened"
 
 
 class Policy(Protocol):
     """Proposes level changes, best first; pure and deterministic. The planner cuts."""
 
-    def propose(self, snapshot: Snapshot) -> Iterable[Change | Mention]: ...
+    def propose(self, snapshot: Snapshot) -> Iterable[Change | Mention | Stage]: ...
 
 
 class NoPolicy:
     """Proposes nothing."""
 
-    def propose(self, snapshot: Snapshot) -> Iterable[Change | Mention]:
+    def propose(self, snapshot: Snapshot) -> Iterable[Change | Mention | Stage]:
         return ()
 
 
@@ -71,14 +64,16 @@ class Planner:
     """Never abstract user words, whatever share of the room they take."""
     words_share: float = WORDS_SHARE
     digests: Digests = field(init=False)
+    _floor: Floor = field(init=False)
     _pins: frozenset[int] = frozenset()
 
     def __post_init__(self) -> None:
         self.digests = Digests(self.log, self.stubs)
+        self._floor = Floor(self.log)
 
     def watermarks(self, shown: Shown, fixed_tokens: int, budget: Budget, pins: frozenset[int]) -> tuple[int, int, int]:
         """(floor, low, high) in tokens; the shares count from the pinned floor, so that a long prologue leaves room."""
-        floor = fixed_tokens + self._pinned_tokens(shown, pins)
+        floor = fixed_tokens + self._floor.tokens(shown, pins)
         room = max(0, budget.tokens - floor)
         return floor, floor + int(room * budget.low_share), floor + int(room * budget.high_share)
 
@@ -95,12 +90,17 @@ class Planner:
         before = fixed_tokens + view.tokens
         refused: list[Refusal] = []
         if not self.strict:
-            self._abstract_words(draft, budget, hard)
-        snapshot = self.snapshot(draft, before, floor, low, budget, {**soft, **hard})
+            Words(draft, self.log, hard, budget.tokens, self.words_share).make_room()
+        for number in self.digests.outdated(shown):
+            draft.set(self.log.items[number], Level.ABSTRACT, "a better digest came in")
+        snapshot = self.snapshot(draft, before, floor, low, budget, {**soft, **hard}).looked()
         whole = trigger == POLICY_TRIGGER or getattr(self.policy, "plans_whole", False)
         for change in self.policy.propose(snapshot):
             if isinstance(change, Mention):
                 draft.mention(change.anchors)
+                continue
+            if isinstance(change, Stage):
+                draft.stage(change.items)
                 continue
             if not whole and draft.tokens() <= low and change.level < draft.shown.level(change.item):
                 break
@@ -119,21 +119,6 @@ class Planner:
 
     # -- inside
 
-    def _pinned_tokens(self, shown: Shown, pins: frozenset[int]) -> int:
-        total = 0
-        for turn in shown.turns:
-            items = self.log.items_of_turn(turn)
-            if items and all(i.pinned or i.id in pins for i in items):
-                texts = [shown.texts.get(i.id) for i in items]
-                if any(t is not None for t in texts):
-                    count = self.log.counter.counter.count
-                    total += sum(count(t) if t is not None else i.tokens for t, i in zip(texts, items, strict=True)) + 4
-                else:
-                    total += self.log.turn_tokens[turn]
-            else:
-                total += sum(i.tokens for i in items if i.pinned or i.id in pins)
-        return total
-
     def _changes_anything(self, draft: Draft, shown: Shown) -> bool:
         """Whether the view would differ: the same decision made again is no commit (I12)."""
         note, old = draft.shown.note, shown.note
@@ -143,19 +128,9 @@ class Planner:
     def snapshot(
         self, draft: Draft, tokens: int, floor: int, low: int, budget: Budget, kept: dict[int, str]
     ) -> Snapshot:
-        foldable = tuple(
-            item
-            for turn in draft.shown.turns
-            for item in self.log.items_of_turn(turn)
-            if not item.pinned and item.id not in kept and draft.shown.level(item.id) > Level.HIDDEN
-        )
-        visible_words = frozenset(
-            i.id for t in draft.shown.turns for i in self.log.items_of_turn(t)
-            if i.pinned and draft.shown.level(i.id) is Level.RAW
-        )  # fmt: skip
         return Snapshot(
             step=self.log.step, tokens=tokens, target_tokens=low, budget_tokens=budget.tokens, floor_tokens=floor,
-            foldable=foldable, protected=frozenset(kept), words=visible_words, _log=self.log, _shown=draft.shown,
+            protected=frozenset(kept), _log=self.log, _shown=draft.shown,
             _line_cost=draft.line_price, _digests=self.digests,
         )  # fmt: skip
 
@@ -171,13 +146,15 @@ class Planner:
         if code or item is None:
             refused.append(Refusal(item=change.item, level=change.level, code=code, why=why))
             return
-        if change.level == draft.shown.level(item.id) and change.anchors is None and change.lines is None:
+        # Only words that pass their ceiling take a paste out of sight altogether.
+        level = max(change.level, Level.STUB) if item.kind in PASTED else change.level
+        if level == draft.shown.level(item.id) and change.anchors is None and change.lines is None:
             return
         text = None
         if change.lines is not None:
             text = self.stubs.part(item, self.log.result_text(item), *change.lines)
         reason = f"{WORDS_REASON}; its line made room" if item.pinned else change.reason
-        draft.set(item, change.level, reason, anchors=change.anchors, text=text)
+        draft.set(item, level, reason, anchors=change.anchors, text=text)
 
     def _settle(self, draft: Draft, note_room: int, budget: Budget, hard: dict[int, str], soft: dict[int, str]) -> int:
         """Compose and count; keep the ceiling by the ladder. Returns the exact tokens."""
@@ -192,6 +169,9 @@ class Planner:
                 return tokens
             rung(draft, tokens - budget.tokens, hard, soft)
             tokens = draft.finish()
+        if tokens > budget.tokens and not self.strict:
+            Words(draft, self.log, hard, budget.tokens, self.words_share).give_way(tokens - budget.tokens + 64)
+            tokens = draft.finish()
         return tokens
 
     def _fold_oldest(self, draft: Draft, excess: int, hard: dict[int, str], soft: dict[int, str]) -> None:
@@ -199,7 +179,7 @@ class Planner:
 
     def _drop_lines(self, draft: Draft, excess: int, hard: dict[int, str], soft: dict[int, str]) -> None:
         """Stub lines give way; but when even that is not enough, a giant last turn shall not wipe them all out."""
-        cost = draft.lines_cost + (draft.price(draft.shown.mention) if draft.shown.mention else 0)
+        cost = draft.note_cost()
         keep = cost - excess - 32
         if keep < 0:
             keep = cost // 3
@@ -287,42 +267,6 @@ class Planner:
     def _now(self, draft: Draft, item: Item) -> int:
         text = draft.shown.texts.get(item.id)
         return item.tokens if text is None else self.log.counter.counter.count(text)
-
-    def _abstract_words(self, draft: Draft, budget: Budget, hard: dict[int, str]) -> None:
-        """S1.9: when user words alone pass their share of the room, the oldest plain turns are abstracted.
-
-        First to their binding sentences and literals; where that is still too much, to their plain constraints.
-        """
-        words = [
-            i
-            for t in draft.shown.turns
-            for i in self.log.items_of_turn(t)
-            if i.kind in (Kind.USER, Kind.GOAL) and draft.shown.level(i.id) > Level.STUB
-        ]
-        spent = sum(self._now(draft, i) for i in words)
-        room = max(0, budget.tokens - draft.fixed_tokens - self._instructions(draft))
-        limit = int(room * self.words_share)
-        for shorten, from_tokens in ((abstract_words, limit), (constraints_only, int(room * WORDS_CEILING))):
-            if spent <= from_tokens:
-                return
-            for item in words[:-NEWEST_WORDS]:
-                if spent <= limit:
-                    return
-                if item.id not in hard and item.kind is not Kind.GOAL:
-                    spent -= self._shorten(draft, item, shorten(self.log.text_of(item), item.id))
-
-    def _instructions(self, draft: Draft) -> int:
-        return sum(i.tokens for t in draft.shown.turns for i in self.log.items_of_turn(t) if i.kind is Kind.INSTRUCTION)
-
-    def _shorten(self, draft: Draft, item: Item, short: str) -> int:
-        """Show user words by a shorter text, or by the fold note when nothing binding is left; returns the gain."""
-        before = self._now(draft, item)
-        after = self.log.counter.counter.count(short)
-        if before - after < SMALLEST_GAIN or draft.shown.texts.get(item.id) == short:
-            return 0
-        level = Level.ABSTRACT if short else Level.STUB
-        draft.set(item, level, WORDS_REASON, text=short or None, anchors=())
-        return before - after
 
     def closed(self, draft: Draft, number: int, trigger: str, before: int, tokens: int) -> Planned:
         """A finished draft as a plan of its own (pins, undone commits)."""

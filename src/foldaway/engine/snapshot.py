@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from foldaway.engine.digests import Digests
 from foldaway.engine.log import Log
@@ -29,16 +30,40 @@ class Snapshot:
     budget_tokens: int
     floor_tokens: int
     """System prompt, tools and pinned items: what no policy can free."""
-    foldable: tuple[Item, ...]
-    """Items that are visible above hidden, not pinned and not protected, oldest first."""
     protected: frozenset[int]
     """Visible items that must stay raw now: last turn, open calls, fresh recalls, pins."""
-    words: frozenset[int]
-    """Pinned items that are visible at raw: instructions and user words."""
     _log: Log
     _shown: Shown
     _line_cost: Callable[[Item, Sequence[str]], int]
     _digests: Digests
+    _found: dict[str, Any] = field(default_factory=dict)
+    """Answers that take a look at every visible turn: many a call never asks."""
+
+    @property
+    def foldable(self) -> tuple[Item, ...]:
+        """Items that are visible above hidden, not pinned and not protected, oldest first."""
+        if "foldable" not in self._found:
+            free = (i for i in self._visible() if not i.pinned and i.id not in self.protected)
+            self._found["foldable"] = tuple(i for i in free if self.level(i.id) > Level.HIDDEN)
+        found: tuple[Item, ...] = self._found["foldable"]
+        return found
+
+    @property
+    def words(self) -> frozenset[int]:
+        """Pinned items that are visible at raw: instructions and user words."""
+        if "words" not in self._found:
+            raw = (i.id for i in self._visible() if i.pinned and self.level(i.id) is Level.RAW)
+            self._found["words"] = frozenset(raw)
+        found: frozenset[int] = self._found["words"]
+        return found
+
+    def looked(self) -> Snapshot:
+        """Itself, with these answers taken now: they stay when a draft goes on to change. O(visible items)."""
+        _ = self.foldable, self.words
+        return self
+
+    def _visible(self) -> Iterator[Item]:
+        return (item for turn in self._shown.turns for item in self._log.items_of_turn(turn))
 
     @property
     def graph(self) -> Graph:
@@ -63,6 +88,27 @@ class Snapshot:
 
     def turn_items(self, turn: int) -> tuple[Item, ...]:
         return self._log.items_of_turn(turn)
+
+    def past_stretches(self, most: int) -> list[tuple[int, ...]]:
+        """Items of closed episodes of which nothing is in sight any more, the newest first, at most so many."""
+        found: list[tuple[int, ...]] = []
+        for episode in reversed(self._log.episodes.all):
+            if len(found) == most:
+                break
+            turns = range(episode.first_turn, episode.last_turn + 1)
+            items = tuple(i.id for t in turns for i in self._log.items_of_turn(t) if not i.pinned and i.id > 0)
+            if items and not episode.open and all(self._shown.level(i) <= Level.STUB for i in items):
+                found.append(items)
+        return found
+
+    def stage_tokens(self, items: Sequence[int]) -> int:
+        """What the fold note would take to tell of these items together; 0 when there is nothing to tell."""
+        text = self._digests.stage(items)
+        return self.count(text) + 1 if text else 0
+
+    def superseded(self, item: Item) -> bool:
+        """Whether a later item made the very call again, or brought the very result."""
+        return self._log.superseded_by(item.id) > 0
 
     def digest(self, item: Item) -> str:
         """What would stand for the item at `abstract`."""

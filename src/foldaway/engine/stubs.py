@@ -59,14 +59,23 @@ class Stubs:
             f"id (#12) and names what they hold. Nothing is lost: to see a part again, word for word, {how}."
         )
 
-    def line(self, item: Item, anchors: Sequence[str], said: str = "") -> str:
-        """`#12 read src/a.py (1.2k) «Look at the rates.»: RateTable load_rates`; `said`: the agent's own words."""
+    def line(self, item: Item, anchors: Sequence[str], said: str = "", newer: int = 0) -> str:
+        """`#12 read src/a.py (1.2k) «Look at the rates.»: RateTable load_rates`; `said`: the agent's own words.
+
+        `newer`: the item that brought the same again.
+        """
         title = clean(item.title)
         listed = " ".join(clean(a) for a in anchors)
         failed = "failed: " if item.kind is Kind.ERROR and not title.startswith("failed") else ""
-        large = f" ({size(item.tokens)})" if item.tokens >= LARGE_TOKENS else ""
+        about = [size(item.tokens)] if item.tokens >= LARGE_TOKENS else []
+        about += [f"again in #{newer}"] if newer else []
+        large = f" ({', '.join(about)})" if about else ""
         words = f" «{clean(one_line(said, SAID_CHARS))}»" if said else ""
         return f"#{item.id} {failed}{title}{large}{words}" + (f": {listed}" if listed else "")
+
+    def stage(self, text: str) -> str:
+        """What a note tells of a stretch of the session, on one line."""
+        return clean_long("; ".join(line.strip() for line in text.split("\n") if line.strip()))
 
     def mention(self, anchors: Sequence[str]) -> str:
         """`also in what is folded: RateTable load_rates`"""
@@ -142,6 +151,11 @@ def copied_ids(text: str) -> list[int]:
 def clean(text: str) -> str:
     """A literal as it may stand in a stub: on one line, unable to open or close a mark of Foldaway's."""
     return _OWN_MARK.sub(CLEANED, one_line(text, 240))
+
+
+def clean_long(text: str) -> str:
+    """A line that was composed by us from recorded words: nothing in it opens or closes a mark of Foldaway's."""
+    return _OWN_MARK.sub(CLEANED, text)
 
 
 def size(tokens: int) -> str:

@@ -52,6 +52,8 @@ class Shown:
     """Item -> what its result or text is replaced by (masked, abstract, stub in place)."""
     lines: dict[int, str] = field(default_factory=dict)
     """Item at stub -> its line in the fold note."""
+    stages: dict[int, str] = field(default_factory=dict)
+    """First item of a stretch -> what the fold note tells of the stretch."""
     mention: str = ""
     """Last line of the fold note: anchors that have no line of their own."""
     note: Note | None = None
@@ -65,7 +67,8 @@ class Shown:
 
     def copy(self) -> Shown:
         return Shown(
-            levels=dict(self.levels), texts=dict(self.texts), lines=dict(self.lines), mention=self.mention,
+            levels=dict(self.levels), texts=dict(self.texts), lines=dict(self.lines),
+            stages=dict(self.stages), mention=self.mention,
             note=self.note, turns=list(self.turns), upto=self.upto,
         )  # fmt: skip
 
@@ -86,8 +89,8 @@ def folded(log: Log, shown: Shown, turn: int) -> bool:
 
 
 def gone(shown: Shown, item: Item) -> bool:
-    """Whether an item is shown by a fold note at most. Pastes and attachments leave their stub in place."""
-    return shown.level(item.id) <= Level.STUB and item.kind not in (Kind.PASTE, Kind.ATTACHMENT)
+    """Whether an item is shown by a fold note at most. Pastes and attachments at stub leave it in place."""
+    return shown.level(item.id) <= (Level.HIDDEN if item.kind in (Kind.PASTE, Kind.ATTACHMENT) else Level.STUB)
 
 
 def render_turn(log: Log, shown: Shown, turn: int, stubs: Stubs) -> list[Message]:
@@ -123,7 +126,7 @@ def _edits(log: Log, shown: Shown, item: Item, stubs: Stubs, note: Note | None) 
         if item.kind is Kind.REASONING and not droppable(log, item):
             return {}
         return {p: Edit(drop=True) for p in item.parts} if level <= Level.STUB else {}
-    if item.kind is Kind.ATTACHMENT:
+    if item.kind is Kind.ATTACHMENT and not gone(shown, item):
         return {p: Edit(text=shown.texts.get(item.id) or stubs.attachment(item)) for p in item.parts}
     text = shown.texts.get(item.id)
     if any(parts[p].type is PartType.CALL for p in item.parts):
@@ -133,7 +136,7 @@ def _edits(log: Log, shown: Shown, item: Item, stubs: Stubs, note: Note | None) 
     if kind is TurnKind.OBSERVATION and level <= Level.STUB:
         return {p: Edit(drop=True) for p in item.parts}
     if text is None:
-        return {}
+        return {p: Edit(drop=True) for p in item.parts} if gone(shown, item) else {}
     first, *rest = item.parts
     return {first: Edit(text=text), **{p: Edit(drop=True) for p in rest}}
 

@@ -51,6 +51,13 @@ class Mention:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """Items, ascending, that the fold note shall tell of together: what was done to what, in a line or two."""
+
+    items: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
     """A proposed change that was not taken."""
 

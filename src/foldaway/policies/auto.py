@@ -10,18 +10,22 @@ anchors from everywhere else. Anchors are taken by predicted need per token; wha
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from operator import itemgetter
 
 from foldaway.engine.snapshot import Snapshot
 from foldaway.linking.index import Anchor
 from foldaway.model.items import Item, Kind, Level
-from foldaway.model.plan import Change, Mention
+from foldaway.model.plan import Change, Mention, Stage
 from foldaway.policies._turns import IN_PLACE, foldable_turns
 from foldaway.policies._working_set import Wanted, working_set
 from foldaway.scoring.need import need
 from foldaway.scoring.passages import density
 
+MOST_STAGES = 40
+"""Stretches looked at: what a commit costs must not grow with the session."""
 SCRAP = 0.05
 """Of the raw share this much is not worth filling."""
 _PIECE = re.compile(r"[^\s()\[\]{}\"'`,;=<>|&]+")
@@ -38,22 +42,29 @@ class Auto:
     """Share of the room that the fold note gets even when a giant last turn fills the rest."""
     story_share: float = 0.12
     """Share of the note for the stub lines of the newest folded items, wanted anchors or not."""
+    stage_share: float = 0.0
+    """Share of the note for what was done in older stretches of the session, a line each. A share of 0.05 costs half a
+    point of steps with all needs in sight, since it takes the room of anchors; so it is off until asked for."""
     recall_share: float = 0.2
     """Share of the room above the floor that one proactive recall may take."""
     line_from: int = 3
     """Wanted anchors from which on an older item gets a line of its own."""
     plans_whole = True
 
-    def propose(self, snapshot: Snapshot) -> Iterator[Change | Mention]:
+    def propose(self, snapshot: Snapshot) -> Iterator[Change | Mention | Stage]:
         room = max(0, snapshot.target_tokens - snapshot.floor_tokens)
         keep, kept_tokens = self._tail(snapshot, int(room * self.tail_share))
         spare = snapshot.budget_tokens - snapshot.floor_tokens - kept_tokens - 200
         note_room = min(spare, max(room - kept_tokens - 100, int(room * self.note_share)))
-        lines, mentioned, spent = self._note(snapshot, keep, note_room)
+        ranked = self._ranked(snapshot)
+        stages, told = self._stages(snapshot, int(note_room * self.stage_share))
+        lines, mentioned, spent = self._note(snapshot, keep, note_room - told, ranked)
+        spent += told
         if room - kept_tokens - spent - 100 > room // 20:
             # Fewer anchors than room are worth naming: more of the tail stays raw.
             keep, kept_tokens = self._tail(snapshot, room - spent - 100)
-            lines, mentioned, spent = self._note(snapshot, keep, min(note_room, max(spent, room - kept_tokens - 100)))
+            note_room = min(note_room, max(spent, room - kept_tokens - 100))
+            lines, mentioned, spent = self._note(snapshot, keep, note_room - told, ranked)
         for items in foldable_turns(snapshot):
             for item in items:
                 if items[0].turn not in keep and item.id not in lines:
@@ -66,6 +77,7 @@ class Auto:
             yield Change(
                 item=number, level=Level.STUB, reason="beyond the tail; shown by its stub", anchors=tuple(lines[number])
             )
+        yield from (Stage(items=stage) for stage in stages)
         yield Mention(anchors=tuple(mentioned))
 
     def bring_back(self, snapshot: Snapshot) -> list[Wanted]:
@@ -94,19 +106,35 @@ class Auto:
 
         def worth(items: tuple[Item, ...]) -> tuple[float, int]:
             turn = items[0].turn
-            return -density(items, snapshot.turn_tokens(turn), snapshot.step), -turn
+            current = [item for item in items if not snapshot.superseded(item)]
+            return -density(current, snapshot.turn_tokens(turn), snapshot.step), -turn
 
         turns = list(reversed(foldable_turns(snapshot)))
         # Nobody quotes a picture, and what a provider charges for one is not known to the token.
         older = [t for t in turns[self.newest :] if all(i.kind is not Kind.ATTACHMENT for i in t)]
         return turns[: self.newest] + sorted(older, key=worth)
 
-    def _note(self, snapshot: Snapshot, keep: set[int], room: int) -> tuple[dict[int, list[str]], list[str], int]:
+    def _stages(self, snapshot: Snapshot, room: int) -> tuple[list[tuple[int, ...]], int]:
+        """Stretches folded before, the newest first, that the note tells of in a line each, and the tokens of all."""
+        chosen: list[tuple[int, ...]] = []
+        left = room
+        for items in snapshot.past_stretches(MOST_STAGES):
+            cost = snapshot.stage_tokens(items)
+            if cost > left:
+                break
+            if cost:
+                left -= cost
+                chosen.append(items)
+        return chosen, room - left
+
+    def _note(
+        self, snapshot: Snapshot, keep: set[int], room: int, ranked: Sequence[tuple[Anchor, Item]]
+    ) -> tuple[dict[int, list[str]], list[str], int]:
         """Stub lines (item -> anchors), anchors without a line, and the tokens of both, within `room`."""
         lines, spent = self._story(snapshot, keep, int(room * self.story_share))
         chosen: dict[int, list[str]] = {}
         named = {piece for number in lines for piece in _pieces(snapshot.item(number).title)}
-        for anchor, home in self._wanted(snapshot, keep):
+        for anchor, home in self._wanted(snapshot, keep, ranked):
             if spent + 2 > room:
                 break
             if anchor.literal in named or spent + anchor.tokens > room:
@@ -139,25 +167,29 @@ class Auto:
             spent += cost
         return lines, spent
 
-    def _wanted(self, snapshot: Snapshot, keep: set[int]) -> Iterator[tuple[Anchor, Item]]:
-        """Anchors out of sight with the folded item they belong to, best need per token first."""
-        visible = {*snapshot.protected, *snapshot.words}
-        for turn in keep:
-            visible.update(i.id for i in snapshot.turn_items(turn))
+    def _wanted(
+        self, snapshot: Snapshot, keep: set[int], ranked: Sequence[tuple[Anchor, Item]]
+    ) -> Iterator[tuple[Anchor, Item]]:
+        """Of the ranked anchors those out of sight when the turns in `keep` stay raw."""
+        visible = {i.id for turn in keep for i in snapshot.turn_items(turn)}
+        for anchor, home in ranked:
+            if not _in_sight(anchor, visible):
+                yield anchor, home
+
+    def _ranked(self, snapshot: Snapshot) -> list[tuple[Anchor, Item]]:
+        """Anchors in no text that stays in any case, each with an item that holds it; best need per token first."""
+        visible = snapshot.protected | snapshot.words
         ranked: list[tuple[float, str, Anchor, Item]] = []
         index, step = snapshot.anchors, snapshot.step
         for anchor in index.active():
-            if anchor.said_item in visible or any(i in visible for i in anchor.items):
-                continue
-            home = self._home(snapshot, anchor)
+            home = None if _in_sight(anchor, visible) else self._home(snapshot, anchor)
             if home is None:
                 continue
             if not anchor.tokens:
                 anchor.tokens = snapshot.count(" " + anchor.literal)
             ranked.append((-need(anchor, home.kind, index, step) / anchor.tokens, anchor.literal, anchor, home))
-        ranked.sort(key=lambda r: r[:2])
-        for _, _, anchor, home in ranked:
-            yield anchor, home
+        ranked.sort(key=itemgetter(0, 1))
+        return [(anchor, home) for _, _, anchor, home in ranked]
 
     def _home(self, snapshot: Snapshot, anchor: Anchor) -> Item | None:
         for number in (*reversed(anchor.items), anchor.first_item):
@@ -165,6 +197,11 @@ class Auto:
             if item.kind not in NO_HOME:
                 return item
         return None
+
+
+def _in_sight(anchor: Anchor, visible: AbstractSet[int]) -> bool:
+    """Whether one of the items that hold an anchor is among these."""
+    return anchor.said_item in visible or any(i in visible for i in anchor.items)
 
 
 def _pieces(text: str) -> Iterator[str]:
