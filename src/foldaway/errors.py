@@ -7,6 +7,7 @@ FoldawayError
 ├── StoreError        the store cannot be opened, read or written
 ├── RecallError       no such id, range or session
 ├── CompressError     a compressor failed on its input
+│   └── DigestError   a model's digest cannot be had or used (its kind tells why); the deterministic one stays
 ├── OverBudget        what may not be evicted is larger than the model's window; nothing is sent
 └── MissingExtra      an optional dependency is not installed
 
@@ -48,6 +49,15 @@ class RecallError(FoldawayError):
 
 class CompressError(FoldawayError):
     """A compressor failed on its input."""
+
+
+class DigestError(CompressError):
+    """A model-made digest cannot be had or used."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(f"{kind}: {message}")
+        self.kind = kind
+        """One word: "timeout", "status", "refusal", "literals" ..."""
 
 
 class OverBudget(FoldawayError):

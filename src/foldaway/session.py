@@ -14,11 +14,12 @@ from typing import Any
 from foldaway.engine import ledger
 from foldaway.engine.engine import Engine
 from foldaway.engine.log import AnchorFinder, Log
-from foldaway.engine.planner import WORDS_REASON, Planner, Policy
+from foldaway.engine.planner import Planner, Policy
 from foldaway.engine.recall import DIRECTIVE, Recalled, as_data, recall, search
 from foldaway.engine.recall_tool import recall_tool
 from foldaway.engine.stubs import RecallBy, Stubs
 from foldaway.engine.window import Note, gone
+from foldaway.engine.words import WORDS_REASON
 from foldaway.errors import OverBudget, RecallError, SettingsError, StoreError
 from foldaway.linking.anchors import anchors
 from foldaway.linking.declared import Declaration, Declared, declaration_of
@@ -341,6 +342,25 @@ class Session:
             pinned=known.pinned or item in self._engine.pins, faults=self._engine.faults.get(item, 0),
             stand_in=self._stand_in_of(known),
         )  # fmt: skip
+
+    def digest(self, item: int) -> str:
+        """What stands for an item where it is shown by a digest; "" for items that are shown whole or not at all."""
+        known = self._known(item)
+        digests = self._engine.planner.digests
+        return digests.text(known) if digests.shown_for(known) else ""
+
+    def set_digest(self, item: int, text: str, made_by: str = "caller") -> None:
+        """Use a text of your own instead, say a model's, from the next commit on; it is kept in the ledger.
+
+        Raises ValueError when it states numbers, names or ids that the item lacks, when it is empty or longer than half
+        of the item, or when the item is of a kind or size that is never shown by a digest.
+        """
+        known = self._known(item)
+        objection = self._engine.planner.digests.objection(known, text)
+        if objection:
+            raise ValueError(f"no digest for #{known.id}: {objection}")
+        self._engine.set_digest(known, text, made_by)
+        self._save()
 
     def link(self, item: int, needs: Sequence[int], *, weight: float = 1.0, why: str = "declared") -> None:
         """Declare that an item depends on others (`needs=`): strong links into open work protect."""

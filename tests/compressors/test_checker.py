@@ -45,3 +45,8 @@ def test_every_text_is_supported_by_itself_and_its_lines_are(text: str, start: i
     assert unsupported(text, text) == ()
     for line in text.split("\n"):
         assert unsupported(line, text) == ()
+
+
+def test_colours_of_a_terminal_are_no_part_of_a_literal() -> None:
+    assert unsupported("12 and run_4", "\x1b[32m12\x1b[0m \x1b[1;31mrun_4\x1b[0m") == ()
+    assert unsupported("run_5", "\x1b[32mrun_4\x1b[0m") == ("run_5",)

@@ -98,3 +98,19 @@ def test_the_room_is_never_exceeded(lines: list[str], room: int, share: float, d
     short = condense(lines, ratings, room, names_share=share)
     assert len(short.text) <= room
     assert short.kept + short.left_out == len(lines)
+
+
+def test_one_giant_line_is_chosen_from_piece_by_piece() -> None:
+    line = " ".join(f"plain words about nothing name_{n} and more" for n in range(400))
+    short = condense([line], [1.0], 2_000)
+    assert 1_800 < len(short.text) <= 2_000
+    assert "name_0" in short.text
+    assert (short.kept, short.left_out) == (1, 0)
+    # Far more than two ends of it: names from all over.
+    assert sum(f"name_{n}" in short.text.split() or f"name_{n}]" in short.text for n in range(100, 300)) > 20
+
+
+def test_room_that_estimates_left_over_is_given_out_again() -> None:
+    lines = [f"    value_{n} = compute_{n % 7}(row[{n}], other_{n})" for n in range(300)]
+    for room in (800, 2_000, 4_000):
+        assert 0.93 * room < len(condense(lines, [1.0] * len(lines), room).text) <= room

@@ -104,3 +104,18 @@ def test_long_rows_lose_rights_owners_and_dates() -> None:
     assert "4097 file_1.txt" in made.text.split("\n")
     assert "root" not in made.text
     assert made.lost == "rights, owners and dates"
+
+
+def test_a_folder_with_a_number_between_hyphens_is_no_hit() -> None:
+    text = "".join(f"work/fix-109-text/src/rows.go-{n}-\tload_{n} := 1\n" for n in range(30, 90))
+    made = Listing().digest(text, Hint(), len(text) // 4)
+    assert made.content == "search hits"
+    assert made.text.startswith("work/fix-109-text/src/rows.go [")
+
+
+def test_hits_that_go_on_as_other_output_are_taken_as_output() -> None:
+    hits = "".join(f"src/m.go:{n}:\tmap_{n} string\n" for n in range(8))
+    rest = "".join(f"\tif spec_{n} == nil || strings.HasSuffix(spec_{n}) {{\n" for n in range(200))
+    made = Listing().digest(hits + rest, Hint(), 2_000)
+    assert made.content == "output"
+    assert len(made.text) > 1_800

@@ -94,6 +94,21 @@ def test_ten_times_the_text_takes_about_ten_times_as_long(part: Compressor, name
 
 
 @by_name
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["one line", "nested", "quotes", "carriage", "escapes", "signatures", "hits"])
+def test_two_megabytes_take_about_ten_times_as_long_as_two_hundred_kilobytes(part: Compressor, name: str) -> None:
+    unit = HOSTILE[name]
+
+    def seconds(chars: int) -> float:
+        text = unit * (chars // len(unit))
+        start = time.process_time()
+        part.digest(text, Hint(path="a.py"), 2000)
+        return time.process_time() - start
+
+    assert seconds(2_000_000) <= 30 * seconds(200_000) + 1.0
+
+
+@by_name
 def test_no_part_makes_anything_up(part: Compressor) -> None:
     for text in REAL.values():
         for room in (len(text) // 4, len(text) // 2):

@@ -192,3 +192,14 @@ def test_keys_of_a_yaml_file_stay() -> None:
     made = Source().digest(text, Hint(path="conf.yaml"), 300)
     assert made.content == "yaml source"
     assert sum(f"section_{n}" in made.text for n in range(12)) == 12
+
+
+def test_one_stretch_of_whole_lines_stays_together() -> None:
+    lines = [f"    total_{n} = add_rows(total_{n - 1}, {n})" for n in range(300)]
+    text = "def sum_up():\n" + "\n".join(lines)
+    shown = set(Source().digest(text, Hint(path="a.py"), len(text) // 4).text.split("\n"))
+    run = longest = 0
+    for line in lines:
+        run = run + 1 if line in shown else 0
+        longest = max(longest, run)
+    assert longest >= 25

@@ -56,6 +56,12 @@ def foldaway(capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.Mon
 
 
 @pytest.fixture
+def bundled() -> Path:
+    """The folder of the bundled recordings."""
+    return BUNDLED
+
+
+@pytest.fixture
 def coding() -> Path:
     """A bundled recording of 138 calls and 81,000 tokens."""
     return BUNDLED / "mini-swe-agent-django-11910.json.gz"

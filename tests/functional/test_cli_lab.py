@@ -10,16 +10,21 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from foldaway.cli import measuring
+from foldaway.lab.likelihood import Likelihood
 
 ROOT = Path(__file__).parents[2]
 CLI = (ROOT / "docs/reference/cli.md").read_text("utf-8")
 Put = Callable[[str, Any], Path]
 Chat = Callable[[int], list[dict[str, Any]]]
 SMALL = ("--policies", "auto,window", "--budgets", "3000,5k")
+COMMANDS = ("run", "report", "oracle", "compactions", "long", "noise", "likelihood")
 LASTING = ("results.jsonl", "run.json")
 
 
@@ -114,6 +119,7 @@ def test_a_file_of_several_conversations_is_one_working_day(foldaway: Any, talks
         ((), ["--sessions", "--bundled"]),
         (("--bundled", "--policies", "nix"), ["no policy 'nix'"]),
         (("--bundled", "--policies", "full"), ["full is what policies are measured against"]),
+        (("--bundled", "--policies", "oracle"), ["oracle is what policies are measured against"]),
         (("--bundled", "--budgets", "x"), ["budget 'x'"]),
         (("--bundled", "--workers", "many"), ["workers 'many'", "ray://HOST:PORT"]),
         (("no/such/file",), ["no/such/file"]),
@@ -130,7 +136,120 @@ def test_a_folder_without_an_experiment_is_refused(foldaway: Any, tmp_path: Path
     assert foldaway("lab", "report", tmp_path).refused("results.jsonl", "foldaway lab run")
 
 
-@pytest.mark.parametrize("command", ["run", "report"])
+def test_with_the_oracle_the_distance_to_it_stands_in_the_report(foldaway: Any, data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    options = ("--policies", "window,auto,oracle", "--budgets", "3k,5k")
+    ran = foldaway("lab", "run", data, *options, "-o", out)
+    assert ran.code == 0
+    assert "oracle: knows the future, no policy" in ran.text
+    page = (out / "report.html").read_bytes()
+    assert b'id="distance"' in page
+    assert len(list((out / "bounds").glob("*.json"))) == 4
+    again = foldaway("lab", "oracle", out, data, "--json")
+    assert (again.code, {row["policy"] for row in again.json["pooled"]}) == (0, {"window", "auto"})
+    assert (out / "report.html").read_bytes() == page
+    # Without it the folder holds other results: the section is about none of them.
+    ran = foldaway("lab", "run", data, *SMALL, "-o", out)
+    assert "20-oracle.json: speaks of other results" in ran.talk
+    assert b'id="distance"' not in (out / "report.html").read_bytes()
+    assert foldaway("lab", "oracle", out, data).refused("with oracle among its policies")
+
+
+def test_a_library_that_is_not_installed_is_named_before_anything_runs(
+    foldaway: Any, data: Path, tmp_path: Path
+) -> None:
+    if find_spec("llama_index"):
+        pytest.skip("llama-index is installed here")
+    ran = foldaway("lab", "run", data, "--policies", "auto,llama-index:memory", "-o", tmp_path / "out")
+    assert (ran.code, ran.data) == (1, b"")
+    assert "llama-index-core" in ran.talk
+    assert "make peers" in ran.talk
+    assert not (tmp_path / "out").exists()
+
+
+def test_recorded_compactions_get_a_section_that_waits_for_results(
+    foldaway: Any, data: Path, bundled: Path, tmp_path: Path
+) -> None:
+    out, recorded = tmp_path / "out", bundled / "openhands-6e5782946284.jsonl.gz"
+    ran = foldaway("lab", "compactions", "--sessions", recorded, "--policies", "auto", "-o", out, "--json")
+    assert ran.code == 0
+    assert [arm["name"] for arm in ran.json["compactions"][0]["arms"]] == ["recorded", "auto"]
+    assert "once `foldaway lab run` has left results" in ran.talk
+    assert not (out / "report.html").exists()
+    foldaway("lab", "run", data, *SMALL, "-o", out)
+    page = (out / "report.html").read_text("utf-8")
+    assert 'id="compactions"' in page
+    assert "openhands (1)" in page
+
+
+def test_wrong_annotations_are_measured_at_each_rate(foldaway: Any, data: Path, tmp_path: Path) -> None:
+    foldaway("lab", "run", data, *SMALL, "-o", tmp_path / "out")
+    options = ("--policies", "auto", "--budget", "3k", "--rates", "0,0.5", "--mistakes", "all")
+    ran = foldaway("lab", "noise", data / "pi", *options, "-o", tmp_path / "out")
+    assert ran.code == 0
+    assert re.search(r"^auto\s+declared\s+all\s+[\d.]+ / [\d.]+\s+[\d.]+ / [\d.]+$", ran.text, re.MULTILINE)
+    assert 'id="noise"' in (tmp_path / "out" / "report.html").read_text("utf-8")
+
+
+def test_many_tasks_in_one_session_are_held_against_each_alone(foldaway: Any, talks: Path, tmp_path: Path) -> None:
+    options = ("--policies", "window", "--budget", "6k", "--tasks", "3")
+    ran = foldaway("lab", "long", talks, *options, "-o", tmp_path, "--json")
+    (result,) = ran.json["results"]
+    assert (ran.code, result["tasks"], len(result["series"]["call"])) == (0, 3, result["calls"])
+    kept = json.loads((tmp_path / "sections" / "40-long-session.json").read_text("utf-8"))
+    assert kept["section"]["title"] == "One long session"
+
+
+def test_without_its_model_the_second_witness_says_so_in_one_line(foldaway: Any, data: Path, tmp_path: Path) -> None:
+    ran = foldaway("lab", "likelihood", data, "--reader", tmp_path / "none.gguf")
+    assert ran.refused("none.gguf", "GGUF")
+
+
+def test_a_reader_gives_the_second_witness_its_section(
+    foldaway: Any, talks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Reader:
+        """Finds every token equally likely."""
+
+        name, window_tokens = "even", 100_000
+
+        def count(self, text: str) -> int:
+            return len(text) // 4
+
+        def loglik(self, context: str, continuation: str, take: int = 0) -> Likelihood:
+            return Likelihood((-1.0,), (len(continuation.encode()),))
+
+        def close(self) -> None: ...
+
+    monkeypatch.setattr(measuring, "open_scorer", lambda model, threads: Reader())
+    options = ("--policies", "window", "--budget", "4k", "--steps", "2", "-o", tmp_path)
+    ran = foldaway("lab", "likelihood", talks, *options)
+    assert ran.code == 0
+    assert "even" in ran.text
+    assert (tmp_path / "sections" / "60-likelihood.json").is_file()
+    assert list((tmp_path / "answers").rglob("*.json"))
+
+
+@pytest.mark.parametrize(
+    ("command", "options", "words"),
+    [
+        ("noise", ("--rates", "2"), ["--rates 2", "0 to 1"]),
+        ("noise", ("--mistakes", "x"), ["--mistakes x", "kinds, missing, false, all"]),
+        ("noise", ("--policies", "langchain:trim"), ["langchain:trim"]),
+        ("long", ("--budget", "1k,2k"), ["one number of tokens"]),
+        ("long", ("--policies", "oracle"), ["oracle"]),
+        ("compactions", ("--budget", "16k"), ["logged or reported"]),
+        ("oracle", (), ["results.jsonl"]),
+    ],
+)
+def test_options_of_instruments_that_cannot_be_used_are_named(
+    foldaway: Any, data: Path, tmp_path: Path, command: str, options: tuple[str, ...], words: list[str]
+) -> None:
+    folder = (tmp_path / "none",) if command == "oracle" else ()
+    assert foldaway("lab", command, *folder, "--sessions", data, *options).refused(*words)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
 def test_every_option_is_documented(foldaway: Any, command: str) -> None:
     found = re.search(rf"^## `foldaway lab {command}\b.*?(?=^## |\Z)", CLI, re.MULTILINE | re.DOTALL)
     assert found
@@ -143,4 +262,4 @@ def test_every_option_is_documented(foldaway: Any, command: str) -> None:
 def test_alone_it_says_what_there_is(foldaway: Any) -> None:
     ran = foldaway("lab")
     assert ran.code == 0
-    assert all(word in ran.text for word in ("run", "report"))
+    assert all(word in ran.text for word in COMMANDS)

@@ -68,6 +68,8 @@ class AsyncSession:
     preview = _threaded(Session.preview)
     undo = _threaded(Session.undo)
     explain = _threaded(Session.explain)
+    digest = _threaded(Session.digest)
+    set_digest = _threaded(Session.set_digest)
     link = _threaded(Session.link)
     declare = _threaded(Session.declare)
     use_tools = _threaded(Session.use_tools)

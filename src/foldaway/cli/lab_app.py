@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,6 +14,20 @@ lab = typer.Typer(
 )
 
 Json = Annotated[bool, typer.Option("--json", help="JSON on stdout instead of text.")]
+More = Annotated[list[str] | None, typer.Argument(metavar="PATH...", help="More recorded sessions.")]
+Sessions = Annotated[
+    list[str] | None, typer.Option(metavar="PATH...", help="Recorded sessions: files, or folders with all below.")
+]
+Bundled = Annotated[bool, typer.Option("--bundled", help="The recorded sessions that come with foldaway.")]
+Workers = Annotated[str, typer.Option(help="Processes; or ray (this machine), or ray://HOST:PORT (a cluster).")]
+Chain = Annotated[str, typer.Option(help="Formats of which a file's sessions are joined to one working day; or none.")]
+Model = Annotated[str, typer.Option(help="Model to count tokens for; else the one that was recorded.")]
+Output = Annotated[
+    Path | None, typer.Option("-o", "--output", metavar="DIR", help="Folder of a report that gets a section.")
+]
+Policies = Annotated[str, typer.Option(help="Policies separated by commas.")]
+Budget = Annotated[str, typer.Option(help="Tokens.")]
+CHAIN = "tau-bench,tau2-bench,livemcpbench"
 
 
 @lab.callback(invoke_without_command=True)
@@ -24,30 +38,24 @@ def _start(context: typer.Context) -> None:
 
 @lab.command()
 def run(
-    more: Annotated[list[str] | None, typer.Argument(metavar="PATH...", help="More recorded sessions.")] = None,
-    sessions: Annotated[
-        list[str] | None, typer.Option(metavar="PATH...", help="Recorded sessions: files, or folders with all below.")
-    ] = None,
+    more: More = None,
+    sessions: Sessions = None,
     policies: Annotated[
-        str, typer.Option(help="Policies separated by commas; full sends everything; or all.")
+        str, typer.Option(help="Policies separated by commas; or all. Also full, oracle, and other libraries by name.")
     ] = "auto,window,mask-old,clear-tools,lru,relevance,near-tail,cwl",
     budgets: Annotated[str, typer.Option(help="Tokens, separated by commas.")] = "8k,12k,16k,24k,32k,48k,64k",
     output: Annotated[
         Path, typer.Option("-o", "--output", help="Folder of report and data; finished runs are kept there.")
     ] = Path("report"),
-    workers: Annotated[
-        str, typer.Option(help="Processes; or ray (this machine), or ray://HOST:PORT (a cluster).")
-    ] = "1",
-    chain: Annotated[
-        str, typer.Option(help="Formats of which a file's sessions are joined to one working day; or none.")
-    ] = "tau-bench,tau2-bench,livemcpbench",
-    model: Annotated[str, typer.Option(help="Model to count tokens for; else the one that was recorded.")] = "",
+    workers: Workers = "1",
+    chain: Chain = CHAIN,
+    model: Model = "",
     low_share: Annotated[float, typer.Option(help="A commit frees down to this share of the room.")] = 0.5,
     high_share: Annotated[float, typer.Option(help="A commit starts at this share of that room.")] = 1.0,
     read_price: Annotated[float, typer.Option(min=0, help="Cached prompt token, as the engine weighs it.")] = 0.1,
     write_price: Annotated[float, typer.Option(min=0, help="Prompt token that is not cached, likewise.")] = 1.25,
     seed: Annotated[int, typer.Option(min=0, help="Of the bootstrap.")] = 20261130,
-    bundled: Annotated[bool, typer.Option("--bundled", help="The recorded sessions that come with foldaway.")] = False,
+    bundled: Bundled = False,
     json: Json = False,
 ) -> None:
     """Replay sessions under policies and budgets, and write one HTML report with its data.
@@ -74,3 +82,124 @@ def report(
     from foldaway.cli import labbing
 
     raise typer.Exit(labbing.report(folder, as_json=json))
+
+
+@lab.command()
+def oracle(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that `lab run` wrote.")],
+    more: More = None,
+    sessions: Sessions = None,
+    workers: Workers = "1",
+    chain: Chain = CHAIN,
+    model: Model = "",
+    bundled: Bundled = False,
+    json: Json = False,
+) -> None:
+    """Measure, for an experiment that ran with window and oracle, how far policies stayed from what no policy can beat.
+
+    `lab run` does so by itself; this is for results that are there already. Name the same sessions, chain and model.
+    """
+    from foldaway.cli import measuring
+
+    given = _given(more, sessions, bundled, folder, json, chain)
+    raise typer.Exit(measuring.oracle(given, folder=folder, model=model, workers=workers))
+
+
+@lab.command()
+def compactions(
+    more: More = None,
+    sessions: Sessions = None,
+    policies: Policies = "auto,window",
+    budget: Annotated[
+        str, typer.Option(help="logged: as many tokens as the log shows; reported: as the provider counted.")
+    ] = "logged",
+    steps: Annotated[int, typer.Option(min=1, help="Model calls looked at behind each compaction.")] = 50,
+    output: Output = None,
+    bundled: Bundled = False,
+    json: Json = False,
+) -> None:
+    """Measure what agents' own recorded compactions kept of what the next steps needed, policies beside them."""
+    from foldaway.cli import measuring
+
+    given = _given(more, sessions, bundled, output, json)
+    raise typer.Exit(measuring.compactions(given, policies=policies, budget=budget, steps=steps))
+
+
+@lab.command()
+def long(
+    more: More = None,
+    sessions: Sessions = None,
+    policies: Policies = "auto,window",
+    budget: Budget = "32k",
+    tasks: Annotated[int | None, typer.Option(min=1, help="At most so many, one of each source in turn.")] = None,
+    max_calls: Annotated[int | None, typer.Option(min=3, help="A task of more model calls is left out.")] = None,
+    output: Output = None,
+    bundled: Bundled = False,
+    json: Json = False,
+) -> None:
+    """Join many tasks to one long session, and hold it against each task alone: needs, peak, time and memory."""
+    from foldaway.cli import measuring
+
+    given = _given(more, sessions, bundled, output, json)
+    raise typer.Exit(measuring.long(given, policies=policies, budget=budget, tasks=tasks, max_calls=max_calls))
+
+
+@lab.command()
+def noise(
+    more: More = None,
+    sessions: Sessions = None,
+    policies: Policies = "auto,cwl,lru,window",
+    budget: Budget = "16k",
+    rates: Annotated[str, typer.Option(help="Shares of annotations that are wrong.")] = "0,0.1,0.2,0.3,0.4,0.5",
+    mistakes: Annotated[str, typer.Option(help="Kinds of mistakes.")] = "kinds,missing,false,all",
+    chain: Chain = CHAIN,
+    output: Output = None,
+    bundled: Bundled = False,
+    json: Json = False,
+) -> None:
+    """Measure how policies degrade when what was declared is wrong: kinds, missing links, false links."""
+    from foldaway.cli import measuring
+
+    given = _given(more, sessions, bundled, output, json, chain)
+    raise typer.Exit(measuring.noise(given, policies=policies, budget=budget, rates=rates, mistakes=mistakes))
+
+
+@lab.command()
+def likelihood(
+    more: More = None,
+    sessions: Sessions = None,
+    policies: Policies = "auto,window",
+    budget: Budget = "4k",
+    steps: Annotated[int, typer.Option(min=1, help="Recorded actions that are scored.")] = 48,
+    reader: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The model, a GGUF file; else the small one of the group models."),
+    ] = None,
+    threads: Annotated[int, typer.Option(min=1, help="Of the model.")] = 2,
+    output: Output = None,
+    bundled: Bundled = False,
+    json: Json = False,
+) -> None:
+    """Ask a small local model how likely the recorded next action is, given each policy's view. Slow.
+
+    Needs the extra `likelihood`. With -o, answers are kept in DIR/answers and asked for once.
+    """
+    from foldaway.cli import measuring
+
+    given = _given(more, sessions, bundled, output, json)
+    code = measuring.likelihood(given, policies=policies, budget=budget, steps=steps, model=reader, threads=threads)
+    raise typer.Exit(code)
+
+
+def _given(
+    more: list[str] | None,
+    sessions: list[str] | None,
+    bundled: bool,
+    output: Path | None,
+    as_json: bool,
+    chain: str = "none",
+) -> Any:
+    from foldaway.cli import measuring
+
+    paths = [*(sessions or []), *(more or [])]
+    return measuring.Measured(paths=paths, bundled=bundled, output=output, as_json=as_json, chain=chain)

@@ -9,28 +9,32 @@ from pathlib import Path
 from foldaway.cli.inputs import BUNDLED, NAMED, many_sessions
 from foldaway.cli.output import say, show, show_json, warn
 from foldaway.cli.replaying import parse_budgets, parse_policies, parse_prices, percent
-from foldaway.errors import ReadError, SettingsError
+from foldaway.errors import MissingExtra, ReadError, SettingsError
 from foldaway.lab.experiment import (
     Experiment,
-    Facts,
     Input,
     Row,
     Settings,
     facts_of,
     read_outcome,
-    write_outcome,
+    write_data,
     write_report,
 )
+from foldaway.lab.experiment.instruments.distance import WINDOW, measure_distance
+from foldaway.lab.experiment.report.findings import Findings
 from foldaway.lab.experiment.sources import source_of, with_own_names
-from foldaway.lab.peers import is_peer, peer_versions
+from foldaway.lab.experiment.stats import RESAMPLES, SEED
+from foldaway.lab.oracle.policy import ORACLE
+from foldaway.lab.peers import is_peer, peer_note, peer_versions
 from foldaway.lab.replay import FULL
 from foldaway.lab.results import ReplayResult, Tally, pool
 from foldaway.lab.runner import progress_on_stderr
 from foldaway.lab.table import aligned, row
 from foldaway.readers import recognise
 
-ORACLE = "oracle"
 RULES_SHOWN = ("loose", "strict", "values")
+FAILURES_TOLD = 10
+WITNESS = "oracle: knows the future, no policy; see Distance to the oracle in the report"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,35 +57,62 @@ class Wanted:
 def run(wanted: Wanted, *, as_json: bool) -> int:
     """Run what is missing, write data and report, and show the pooled rows."""
     policies, budgets = parse_lab_policies(wanted.policies), parse_budgets(wanted.budgets)
-    peers = [name for name in policies if is_peer(name)]
-    settings = Settings(
-        makers=(
-            (ORACLE, "foldaway.lab.oracle:oracle_session"),
-            *((n, "foldaway.lab.peers:peer_session") for n in peers),
-        ),
-        versions=tuple(sorted(peer_versions(peers).items())) if peers else (),
-        model=wanted.model,
-        low_share=wanted.shares[0],
-        high_share=wanted.shares[1],
-        prices=parse_prices(*wanted.prices),
-    )
-    if policies == [FULL]:
-        raise SettingsError(f"{FULL} is what policies are measured against; name a policy")
+    settings = _settings(wanted, policies)
+    if not set(policies) - {FULL, ORACLE}:
+        raise SettingsError(f"{policies[0]} is what policies are measured against; name a policy")
     chained = parse_chain(wanted.chain)
     inputs = gather(wanted.paths, bundled=wanted.bundled, chained=chained)
     experiment = Experiment(
         inputs, policies, budgets, wanted.output, settings, wanted.workers, progress=progress_on_stderr
     )
     rows = experiment.rows()
-    notes = {"files chained to one session": ", ".join(chained) or "none"}
+    notes = {name: peer_note(name) for name in policies if is_peer(name)}
+    notes["files chained to one session"] = ", ".join(chained) or "none"
     facts = facts_of(policies, budgets, settings, seed=wanted.seed, notes=notes)
-    return _told(rows, facts, write_outcome(wanted.output, rows, facts), as_json)
+    write_data(wanted.output, rows, facts)
+    if ORACLE in policies:
+        _measure_distance(wanted, rows, inputs)
+    return _told(rows, write_report(wanted.output, rows, facts, tell=warn), as_json)
+
+
+def _settings(wanted: Wanted, policies: Sequence[str]) -> Settings:
+    peers = [name for name in policies if is_peer(name)]
+    versions = peer_versions(peers) if peers else {}
+    absent = [name for name, version in versions.items() if not version]
+    if absent:
+        raise MissingExtra(f"not installed: {', '.join(absent)}; `make peers` makes an environment that has them")
+    return Settings(
+        makers=(
+            (ORACLE, "foldaway.lab.oracle:oracle_session"),
+            *((n, "foldaway.lab.peers:peer_session") for n in peers),
+        ),
+        versions=tuple(sorted(versions.items())),
+        model=wanted.model,
+        low_share=wanted.shares[0],
+        high_share=wanted.shares[1],
+        prices=parse_prices(*wanted.prices),
+    )
+
+
+def _measure_distance(wanted: Wanted, rows: Sequence[Row], inputs: Sequence[Input]) -> None:
+    if not any(row.result.policy == WINDOW for row in rows):
+        say(f"the distance to the oracle is measured from {WINDOW}, which is not among the policies; left out")
+        return
+    measure_distance(
+        rows,
+        inputs,
+        wanted.output,
+        model=wanted.model,
+        workers=wanted.workers,
+        progress=progress_on_stderr,
+        tell=warn,
+    )
 
 
 def report(folder: Path, *, as_json: bool) -> int:
     """The page anew, from the rows an experiment wrote."""
     rows, facts = read_outcome(folder)
-    return _told(rows, facts, write_report(folder, rows, facts), as_json)
+    return _told(rows, write_report(folder, rows, facts, tell=warn), as_json)
 
 
 def parse_lab_policies(text: str) -> list[str]:
@@ -136,16 +167,21 @@ def _of(file: Path, root: Path | None, chained: Sequence[str]) -> Iterator[Input
         yield Input(recorded, source_of(file, root, recorded.source_format))
 
 
-def _told(rows: Sequence[Row], facts: Facts, page: Path, as_json: bool) -> int:
-    failed = [one for one in rows if one.result.error]
-    broken = {one.result.session for one in failed}
-    pools = pool((r.result for r in rows if r.result.session not in broken), "all")
+def _told(rows: Sequence[Row], page: Path, as_json: bool) -> int:
+    findings = Findings(rows, SEED, RESAMPLES)
+    failed = findings.failed
+    pools = pool((row.result for row in findings.usable), "all")
     if as_json:
         show_json({"report": str(page), "pooled": [row(r) for r in pools], "failed": [row(r.result) for r in failed]})
     else:
-        show(f"{_table(pools)}\n\n{page}")
-    for one in failed:
+        told = [_table(pools), *([WITNESS] if findings.witnesses else []), str(page)]
+        show("\n\n".join(told))
+    for one in failed[:FAILURES_TOLD]:
         warn(f"{one.result.session}, {one.result.policy}, {one.result.budget_tokens}: {one.result.error}")
+    if len(failed) > FAILURES_TOLD:
+        warn(f"{len(failed) - FAILURES_TOLD} more runs failed; the report names them")
+    if findings.left_out:
+        warn(f"failed on too many sessions and left out of the comparison: {', '.join(findings.left_out)}")
     return int(bool(failed))
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import html
 import re
 
+from foldaway.compressors.hints import uncoloured
+
 COUNT_WORDS = frozenset(
     "line lines row rows column columns col cols item items key keys value values char chars character characters "
     "byte bytes kb mb kib mib word words sentence sentences record records object objects element elements entry "
@@ -40,8 +42,8 @@ _ESCAPED_TIMES = 3
 def unsupported(digest_text: str, source: str) -> tuple[str, ...]:
     """The literals of a digest that its source does not hold, each once, in order; () proves it honest.
 
-    Escapes of JSON and entities of HTML in the source are undone before a literal is given up. O(len(source)) for
-    each of a few forms of the source; a literal cut short in the digest counts as unsupported.
+    Colours of a terminal, escapes of JSON and entities of HTML in the source are undone before a literal is given
+    up. O(len(source)) for each of a few forms of the source; a literal cut short in the digest counts as unsupported.
     """
     source_forms = _Forms(source)
     found: dict[str, None] = {}
@@ -79,7 +81,10 @@ class _Forms:
             return True
         if not self._complete:
             self._complete = True
-            form = self._source
+            # `\x1b[32m12` shows a 12, not a 32m12; without its colours the text has other words.
+            form = uncoloured(self._source)
+            if form is not self._source:
+                self._words.append(frozenset(_words(form)))
             for _ in range(_ESCAPED_TIMES):
                 form, before = unescaped(form), form
                 if form == before:

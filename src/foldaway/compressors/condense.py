@@ -30,6 +30,12 @@ _BORDER = re.compile(r"[\s,;(){}\[\]\"'<>|]")
 _GAP_CHARS = 16
 _WANTED_RATING = 100.0
 _MAX_WANTED = 64
+_BROKEN = 1200
+"""A line longer than this, and than a third of the room, is chosen from piece by piece."""
+_PIECE = 200
+_SLACK = 0.03
+"""So little of the room may stay empty."""
+_ROUNDS = 3
 _MISSES = 20
 """So many lines that do not fit end the search for a shorter one."""
 _TIER = 0.5
@@ -66,15 +72,48 @@ def condense(
     """
     if not lines or (min(ratings) >= 0 and sum(map(len, lines)) + len(lines) - 1 <= room):
         return Condensed("\n".join(lines), len(lines), 0)
+    whole = len(lines)
+    if max(map(len, lines)) > max(_BROKEN, room // 3):
+        lines, ratings, numbers, named = _broken(lines, ratings, numbers, named)
     sheet = _Sheet(lines, ratings, max(0, room), numbers, lines if named is None else named)
     sheet.prefer(wanted)
     sheet.gather()
     sheet.keep(int(room * _ESSENTIAL_SHARE), ESSENTIAL)
     sheet.keep(int(room * (1.0 - names_share)))
-    names = sheet.names(room - sheet.used)
-    sheet.keep(room - sum(len(_spelled(name)) + 1 for name in names))
-    text = sheet.fitted(sheet.missing(names))
-    return Condensed(text, len(sheet.kept), len(lines) - len(sheet.kept))
+    text = sheet.filled()
+    kept = len(sheet.kept) if len(lines) == whole else min(whole, len(sheet.kept))
+    return Condensed(text, kept, whole - kept)
+
+
+def _broken(
+    lines: Sequence[str], ratings: Sequence[float], numbers: Sequence[int] | int, named: Sequence[str] | None
+) -> tuple[list[str], list[float], Sequence[int] | int, list[str]]:
+    """The same with giant lines in pieces, each with the number and the rating of its line."""
+    shown: list[str] = []
+    rated: list[float] = []
+    numbered: list[int] = []
+    names: list[str] = []
+    for index, line in enumerate(lines):
+        giant = len(line) > _BROKEN and ratings[index] >= 0
+        parts = list(_pieces(line)) if giant else [line]
+        shown += parts
+        rated += [ratings[index]] * len(parts)
+        number = numbers + index if isinstance(numbers, int) else numbers[index]
+        numbered += [number] * len(parts)
+        names += parts if giant or named is None else [named[index]]
+    return shown, rated, numbered if numbers else 0, names
+
+
+def _pieces(line: str) -> Iterator[str]:
+    """A long line cut where words end. Linear."""
+    start = 0
+    while len(line) - start > 2 * _PIECE:
+        border = _BORDER.search(line, start + _PIECE)
+        if border is None:
+            break
+        yield line[start : border.end()].rstrip()
+        start = border.end()
+    yield line[start:]
 
 
 class _Sheet:
@@ -95,6 +134,7 @@ class _Sheet:
         self._ratings = list(ratings)
         self._longest = max(MAX_LINE, room // 3)
         self._found = Names()
+        self._names_of: dict[int, list[str]] = {}
         self._wanted: dict[str, int] = {}
         self._order: list[int] = []
 
@@ -119,7 +159,9 @@ class _Sheet:
             rating = ratings[index]
             if rating < 0:
                 continue
-            fresh = add(line, index) if index < head or index >= tail or rating >= 1 else 0
+            fresh = 0
+            if index < head or index >= tail or rating >= 1:
+                fresh, self._names_of[index] = add(line, index)
             # Worth of a line among its equals: the share of it that would have to be listed anyway.
             keys.append((-rating - min(1.0, fresh / (len(line) + 8)), index))
         keys.sort()
@@ -158,22 +200,39 @@ class _Sheet:
             chosen.add(name)
         return [name for name in rest if name in chosen]
 
+    def filled(self) -> str:
+        """The short text, with names in its gaps. Estimates are careful: what they leave is given out again."""
+        text = ""
+        for _ in range(_ROUNDS):
+            before = set(self.kept)
+            names = self.names(self._room - self.used)
+            self.keep(self._room - sum(len(_spelled(name)) + 1 for name in names))
+            more = self.fitted(self.missing(names))
+            if text and len(more) <= len(text):
+                self.kept = before
+                break
+            text = more or cut_head(self._render([]), self._room)
+            left = self._room - len(text)
+            if left < self._room * _SLACK or len(self.kept) == len(self._lines):
+                break
+            self.used -= left
+        return text
+
     def missing(self, names: Iterable[str]) -> list[str]:
         """Those of `names` that no kept line holds."""
-        shown = Names()
-        for index in self.kept:
-            shown.add(self._lines[index], index)
-        return [name for name in names if name not in shown.line]
+        of = self._names_of
+        shown = {name for index in self.kept if index in of for name in of[index]}
+        return [name for name in names if name not in shown]
 
     def fitted(self, names: Sequence[str]) -> str:
-        """The short text; names are taken back where the estimate was short of the truth."""
+        """The short text; names are taken back where the estimate was short of the truth. "" when it never fits."""
         while True:
             text = self._render(names)
             over = len(text) - self._room
             if over <= 0:
                 return text
             if not names:
-                return cut_head(text, self._room)
+                return ""
             drop = 0
             while drop < len(names) and over > 0:
                 drop += 1

@@ -85,8 +85,9 @@ class Diff:
             if file.added or file.removed:
                 shown[file.header] += f" [{file.added} lines added, {file.removed} removed]"
         short = condense(
-            shown, reading.ratings, room_chars, names_share=NAMES_SHARE, numbers=hint.line, wanted=hint.wanted
-        )
+            shown, reading.ratings, room_chars,
+            names_share=NAMES_SHARE, numbers=hint.line, named=lines, wanted=hint.wanted,
+        )  # fmt: skip
         facts = [Fact("file", file.name, file.header + 1) for file in reading.files]
         facts += [
             Fact("total", line.strip(), n)

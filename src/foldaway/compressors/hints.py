@@ -30,10 +30,14 @@ def path_of(hint: Hint) -> str:
     return ""
 
 
+def uncoloured(text: str) -> str:
+    """The text without the escape sequences by which a terminal colours it. Linear."""
+    return _ANSI.sub("", text) if "\x1b" in text else text
+
+
 def lines_of(text: str) -> list[str]:
     """The lines as a terminal would show them: no colours, nothing overwritten by a carriage return. Linear."""
-    if "\x1b" in text:
-        text = _ANSI.sub("", text)
+    text = uncoloured(text)
     if "\r" not in text:
         return text.split("\n")
     return [line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n")]

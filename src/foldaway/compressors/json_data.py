@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from foldaway.compressors._json_fit import Fitter, water
@@ -17,12 +18,15 @@ from foldaway.compressors._literals import Literals, worth_of
 from foldaway.compressors._picking import ends, named
 from foldaway.compressors.base import EDGE_CHARS, Digest, Fact, Hint
 from foldaway.compressors.facts import MAX_FACTS, facts
+from foldaway.compressors.prose import Prose
 
 MOST_CHARS = 8_000_000
-"""A longer text is not parsed: head and tail."""
+"""A longer text is not parsed."""
 NAMES_SHARE = 0.2
 """Of the room, for names out of long strings that had to be cut."""
 LONG_STRING = 80
+_SLACK = 0.06
+"""So little of the room may stay empty."""
 READ_CHARS = 100_000
 LEAD = "also named: "
 _MOST_SEGMENTS = 8
@@ -64,9 +68,8 @@ class JsonData:
         if len(text) <= room:
             return Digest(text=text, content="json", facts=json_facts(text, found, hint.line))
         if found is None:
-            return Digest(
-                text=ends(text, room), content="text", facts=facts(text, first=hint.line), lost="all but head and tail"
-            )
+            # It only looked like JSON, or is too long to be read as such.
+            return replace(Prose().digest(text, hint, room), content="text")
         names = text_names(pieces)
         fitter = Fitter(hint)
         sizes = [fitter.size(p.value) + 1 if isinstance(p, Read) else len(p) + 1 for p in pieces]
@@ -77,7 +80,11 @@ class JsonData:
         for piece, share in zip(pieces, water(sizes, room - for_names), strict=True):
             shown.append(within(fitter, piece.value, share - 1) if isinstance(piece, Read) else ends(piece, share - 1))
         whole = "\n".join(piece for piece in shown if piece)
-        whole = _with_names(whole, names, room, single=len(pieces) == 1)
+        single = len(pieces) == 1
+        told = _with_names(whole, names, room, single=single)
+        if len(told) < room * (1.0 - _SLACK):
+            told = _with_names(whole, {**small_names(pieces), **names}, room, single=single)
+        whole = told
         content = "json lines" if found.lines else "cut-off json" if found.cut else "json"
         return Digest(text=whole[:room], content=content, facts=json_facts(text, found, hint.line), lost=lost(found))
 
@@ -94,6 +101,20 @@ def text_names(pieces: Sequence[Read | str]) -> dict[str, float]:
                     found.append(table.of(value[:READ_CHARS], phrases=True))
                     size += len(value)
     return worth_of(found) if size >= LONG_STRING * 4 else {}
+
+
+def small_names(pieces: Sequence[Read | str]) -> dict[str, float]:
+    """What keys, short strings and numbers speak of, and the words around the JSON; for room that is left over."""
+    table = Literals()
+    found: list[dict[str, float]] = []
+    for piece in pieces:
+        if isinstance(piece, Read):
+            for path, value in _leaves(piece.value):
+                # Long strings are `text_names`' business; half of one would give half a name.
+                found += [table.of(part) for part in (path.rpartition(".")[2], value) if len(part) < LONG_STRING]
+        else:
+            found.append(table.of(ends(piece, READ_CHARS)))
+    return worth_of(found)
 
 
 def _with_names(whole: str, names: Mapping[str, float], room: int, *, single: bool) -> str:

@@ -15,12 +15,18 @@ from foldaway.compressors.condense import condense
 from foldaway.compressors.excerpt import cut_head
 from foldaway.compressors.hints import lines_of
 from foldaway.compressors.paths import grouped, shared_folder
+from foldaway.compressors.shell import Shell
 from foldaway.compressors.source import unnumbered
 from foldaway.linking.kinds import command_of
 
 NAMES_SHARE = 0.25
+_LOOKED_AT = 200
+"""Lines that decide which form a listing has."""
 
-_HIT = re.compile(r"((?:[A-Za-z]:)?[^\s:][^:\n]{0,299}?)([:-])(\d{1,7})\2(.*)")
+# A name with an extension first: folders may be called `fix-109-text`.
+_HIT = re.compile(
+    r"((?:[A-Za-z]:)?[^\s:][^:\n]{0,299}?\.[A-Za-z]\w{0,7}|(?:[A-Za-z]:)?[^\s:][^:\n]{0,299}?)([:-])(\d{1,7})\2(.*)"
+)
 _HEADING_HIT = re.compile(r"\s{0,6}(\d{1,7})[:-](.*)|\s{1,4}Line (\d{1,7}): (.*)")
 _PATH = re.compile(r"[^\s:{},*|<>\"'`;=]{1,1000}")
 _LONG_ROW = re.compile(r"[bcdlps-][rwxsStT-]{9}[.+@]?\s+\d+\s+\S+\s+\S+\s+([\d,.]+[KMGT]?)\s+(?:\S+\s+){2}\S+\s+(.+)")
@@ -53,7 +59,7 @@ class Listing:
 
     def digest(self, text: str, hint: Hint, room_chars: int) -> Digest:
         lines = lines_of(text)
-        sample = [line for line in lines[:200] if line.strip()]
+        sample = _sample(lines)
         most = 0.5 * len(sample)
         if _count(_HIT, sample) >= most:
             return _hits(lines, hint, room_chars)
@@ -61,7 +67,16 @@ class Listing:
             return _rows(lines, hint, room_chars)
         if _count(_HEADING_HIT, sample) >= most or _count(_TREE_ROW, sample) >= most:
             return _as_it_is(lines, hint, room_chars)
+        if sum(1 for line in sample if _PATH.fullmatch(line.strip())) < most:
+            # It began as a listing and went on as something else: the outputs of several commands.
+            return Shell().digest(text, hint, room_chars)
         return _paths(lines, hint, room_chars)
+
+
+def _sample(lines: Sequence[str]) -> list[str]:
+    """Lines from all over the text, cut to a length that is cheap to look at."""
+    full = [line for line in lines if line.strip()]
+    return [line[:1000] for line in full[:: max(1, len(full) // _LOOKED_AT)]]
 
 
 def _count(pattern: re.Pattern[str], lines: Sequence[str]) -> int:

@@ -70,7 +70,10 @@ class Log:
         ratings = [PLAIN] * len(lines)
         rate(lines, ratings)
         shown = collapse(lines, ratings)
-        short = condense(shown, ratings, room_chars, names_share=NAMES_SHARE, numbers=hint.line, wanted=hint.wanted)
+        short = condense(
+            shown, ratings, room_chars,
+            names_share=NAMES_SHARE, numbers=hint.line, named=lines, wanted=hint.wanted,
+        )  # fmt: skip
         lost = f"{short.left_out} of {len(lines)} lines" if short.left_out else ""
         return Digest(text=short.text, content="log", facts=error_facts(lines), lost=lost)
 

@@ -31,35 +31,33 @@ _QUOTED = re.compile(rf"\"({_OPENS}[^\n\"\\]{{6,58}}[^\s\"\\(\[])\"|'({_OPENS}[^
 class Names:
     """Which names a text holds, each at the line that has it first."""
 
-    __slots__ = ("_known", "count", "line")
+    __slots__ = ("count", "line")
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[str, ...]] = {}
         self.line: dict[str, int] = {}
         """Name -> index of the first line that holds it, in order of appearance."""
         self.count: dict[str, int] = {}
         """Name -> how often it was seen."""
 
-    def add(self, line: str, index: int) -> int:
-        """Take in one line; returns how many characters its new names take."""
+    def add(self, line: str, index: int) -> tuple[int, list[str]]:
+        """Take in one line; returns how many characters its new names take, and all its names."""
         fresh = 0
-        known, first, count = self._known, self.line, self.count
-        for token in _RUN.findall(line):
-            pieces = known.get(token)
-            if pieces is None:
-                pieces = known[token] = name_pieces(token)
-            for name in pieces:
-                if name in count:
-                    count[name] += 1
-                else:
-                    count[name] = 1
-                    first[name] = index
-                    fresh += len(name) + 1
+        first, count = self.line, self.count
+        # Most runs are ordinary words: they are looked up and dropped without a step of Python.
+        names = [name for pieces in filter(None, map(name_pieces, _RUN.findall(line))) for name in pieces]
+        for name in names:
+            if name in count:
+                count[name] += 1
+            else:
+                count[name] = 1
+                first[name] = index
+                fresh += len(name) + 1
         if '"' in line or "'" in line:
             for phrase in quoted(line):
+                names.append(phrase)
                 count[phrase] = count.get(phrase, 0) + 1
                 first.setdefault(phrase, index)
-        return fresh
+        return fresh, names
 
 
 def searched(lines: Sequence[str]) -> tuple[int, int]:

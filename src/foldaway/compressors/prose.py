@@ -21,6 +21,9 @@ LONGEST_SENTENCE = 320
 NAMED_SHARE = 0.5
 """Of the room, for naming the literals of sentences that had to go."""
 _REPEATED = -0.05
+_ROUNDS = 3
+_SLACK = 0.05
+"""So little of the room may stay empty."""
 READ_CHARS = 400_000
 """Of a longer text the middle is not read."""
 
@@ -75,11 +78,19 @@ def extract(units: list[Unit], hint: Hint, room: int) -> tuple[str, int]:
     weights = weigh(units, phrases=True)
     _add_centrality(units)
     for_names = min(int(room * NAMED_SHARE), sum(len(name) + 2 for name in weights) + 14)
-    kept = pick(units, weights, room - for_names - 4, hint.wanted)
-    shown = joined(((index, units[index].text) for index in kept), len(units)) if kept else ""
-    names = named(weights, shown, room - len(shown) - 1)
-    whole = f"{shown}\n{names}" if shown and names else shown or names
-    return whole if len(whole) <= room else whole[:room], len(kept)
+    best, most = "", 0
+    for _ in range(_ROUNDS):
+        kept = pick(units, weights, room - for_names - 4, hint.wanted)
+        shown = joined(((index, units[index].text) for index in kept), len(units)) if kept else ""
+        names = named(weights, shown, room - len(shown) - 1)
+        whole = f"{shown}\n{names}" if shown and names else shown or names
+        if len(best) < len(whole) <= room or not best:
+            best, most = whole[:room], len(kept)
+        # Names that sentences hold need no naming: the room they leave goes to sentences.
+        if room - len(whole) < room * _SLACK or for_names == 0:
+            break
+        for_names = max(0, for_names - (room - len(whole)))
+    return best, most
 
 
 def shortened(text: str) -> str:

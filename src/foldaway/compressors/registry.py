@@ -100,6 +100,13 @@ class Registry:
                 best, most = compressor, match
         return best
 
+    def content(self, text: str, hint: Hint) -> str:
+        """Name of the compressor that would take a result, its envelope and wrapping taken off."""
+        hint = replace(hint, path=path_of(hint))
+        body = peel(text).body
+        inner = unwrapped(body)
+        return self.choose(body if inner is None else inner, hint).name
+
     def digest(self, text: str, hint: Hint, room_chars: int) -> Digest:
         """The digest of a tool's result in at most `room_chars` characters; the result itself when it fits.
 

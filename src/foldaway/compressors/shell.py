@@ -37,6 +37,9 @@ class Shell:
             if ratings[index] == log.PLAIN and _HEADING.match(line[:400]):
                 ratings[index] = HEADING
         shown = log.collapse(lines, ratings)
-        short = condense(shown, ratings, room_chars, names_share=NAMES_SHARE, numbers=hint.line, wanted=hint.wanted)
+        short = condense(
+            shown, ratings, room_chars,
+            names_share=NAMES_SHARE, numbers=hint.line, named=lines, wanted=hint.wanted,
+        )  # fmt: skip
         lost = f"{short.left_out} of {len(lines)} lines" if short.left_out else ""
         return Digest(text=short.text, content="output", facts=log.error_facts(lines), lost=lost)

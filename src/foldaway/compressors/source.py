@@ -6,8 +6,10 @@ Line-numbered reads (`   12→code`, `12<tab>code`, `12:code`) lose their prefix
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from foldaway.compressors.base import EDGE_CHARS, Digest, Fact, Hint
 from foldaway.compressors.condense import condense
@@ -15,7 +17,14 @@ from foldaway.compressors.hints import lines_of, path_of
 from foldaway.compressors.outline import Definition, language_of, outline
 
 MAX_FACTS = 60
-NAMES_SHARE = 0.38
+NAMES_SHARE = 0.42
+STRETCH_SHARE = 0.5
+"""Of the room, for one stretch of whole lines: who edits the file needs lines that follow each other."""
+STRETCH_AT = 0.36
+"""Middle of that stretch in the text: whoever reads a part of a file reads around what it is about. The densest place
+of lines edited later in 285 reads of the sources that constants are fitted on."""
+STRETCH = 3.5
+"""Rating of its lines: after classes, before signatures."""
 
 _NUMBERED = re.compile(r"\s{0,8}(\d{1,7})(→|\t|:|-|\|| {2})")
 _CODE_WORDS = frozenset(
@@ -65,6 +74,7 @@ class Source:
         content = f"{language} source".strip()
         definitions = outline(lines, language) if language not in _PLAIN_KEYS else []
         ratings = _rate(lines, definitions, language)
+        _lift_stretch(lines, ratings, definitions, int(room_chars * STRETCH_SHARE))
         short = condense(lines, ratings, room_chars, names_share=NAMES_SHARE, numbers=numbers, wanted=hint.wanted)
         facts = tuple(Fact(d.kind, d.name, numbers[d.start]) for d in definitions if d.name)[:MAX_FACTS]
         return Digest(
@@ -147,6 +157,25 @@ def _rate(lines: Sequence[str], definitions: Sequence[Definition], language: str
         for index in range(definition.start, min(definition.body, definition.start + 12)):
             ratings[index] = max(ratings[index], value)
     return ratings
+
+
+def _lift_stretch(lines: Sequence[str], ratings: list[float], definitions: Sequence[Definition], room: int) -> None:
+    """Rate the lines of one stretch of `room` characters alike; it begins with a definition where one is near."""
+    if room >= sum(map(len, lines)) + len(lines):
+        return
+    ends = list(accumulate(len(line) + 1 for line in lines))
+    start = bisect_left(ends, max(0.0, ends[-1] * STRETCH_AT - room / 2))
+    near = [d.start for d in definitions if d.start <= start and ends[start] - ends[d.start] < room // 3]
+    start = max(near, default=start)
+    used = 0
+    for index in range(start, len(lines)):
+        # Comments say least for their length.
+        if ratings[index] == 0.0 and lines[index].strip():
+            continue
+        used += len(lines[index]) + 1
+        if used > room:
+            break
+        ratings[index] = max(ratings[index], STRETCH)
 
 
 def _rated(line: str) -> float:

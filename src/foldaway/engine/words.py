@@ -62,10 +62,11 @@ class Words:
                 self._shorten(constraints_only, self.limit)
 
     def give_way(self, excess: int) -> None:
-        """The last turn does not fit beside them: what is over their share goes, as far as `excess` demands."""
-        if self.spent() > self.limit:
-            excess = self._fold_stubs(self._fold_repeats(excess))
-            self._shorten(constraints_only, max(self.limit, self.spent() - excess))
+        """All else is folded, still too much: stubs of pastes go, then words over their share, as far as it takes."""
+        excess = self._fold_stubs(self._fold_repeats(excess, frozenset({Kind.PASTE})))
+        if excess > 0 and self.spent() > self.limit:
+            excess = self._fold_repeats(excess)
+            self._shorten(constraints_only, max(self.limit, self.spent() - max(0, excess)))
 
     def spent(self) -> int:
         """Tokens of the words themselves, as they are shown now."""
@@ -98,11 +99,11 @@ class Words:
         text = self.draft.shown.texts.get(item.id)
         return item.tokens if text is None else self.log.counter.counter.count(text)
 
-    def _fold_repeats(self, excess: int) -> int:
+    def _fold_repeats(self, excess: int, kinds: frozenset[Kind] = WORDS | {Kind.PASTE}) -> int:
         """Of texts that stand here more than once, word for word, only the newest stays; returns the excess left."""
         newest: dict[str, int] = {}
         older: list[tuple[Item, str]] = []
-        for item in reversed([*self._items(WORDS | {Kind.PASTE})]):
+        for item in reversed([*self._items(kinds)]):
             text = self.log.text_of(item)
             if text in newest and self._stands(item):
                 older.append((item, f"said again in #{newest[text]}"))

@@ -4,9 +4,11 @@ Tasks of different agents, as chat messages (see `as_chat`), follow one another 
 alone, under the same policy and budget. Needs are judged by the labels of the task alone, their positions shifted, so
 both sides are asked for the same things.
 
-Stated, because it bears on the figures: a task's system prompt comes, in the long session, as a message of role user
-at the head of the task, for only one prompt can be the system's and a hundred pinned ones fit no budget; a long one is
-then a paste, which may fold, a short one is a user's words, which are pinned (`prompts_from` says otherwise). Tool
+Stated, because it bears on the figures: only one system prompt can be the session's, and a hundred pinned ones fit no
+budget; so a task's own comes in the long session as a message of role user at the head of the task, told apart as the
+environment's. For that is who wrote it: a harness, for one task, and not the person whose words have to stay. It may
+fold like any observation. `prompts_from=""` takes them all for a person's words instead, which is a stress test: the
+words of a hundred tasks alone are then more than a small budget holds, and must be shortened (S1.9). Tool
 schemas are left out on both sides. A literal that the view shows in the text of another task counts as visible, on the
 long side only.
 """
@@ -17,7 +19,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from foldaway.lab.as_chat import as_chat
+from foldaway.lab.as_chat import ENVIRONMENT, as_chat
 from foldaway.lab.needs import Labels, Need, label
 from foldaway.lab.timeline import Said, steps_of, timeline
 from foldaway.model.recorded import Recorded
@@ -27,8 +29,8 @@ TASKS = 120
 """Enough for a margin of two points: at least 89 are asked for."""
 MIN_CALLS = 3
 """A task of fewer calls is a question, not a task."""
-MAX_CALLS = 400
-"""A task of more is a session of its own: a few of them would be most of what is measured."""
+MAX_CALLS = 80
+"""A task of more is a session of its own: a few of them would be most of what is measured, and of the time it takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +57,13 @@ class LongSession:
 
 
 def join_tasks(
-    recordings: Iterable[Recorded], *, tasks: int = TASKS, max_calls: int = MAX_CALLS, prompts_from: str = ""
+    recordings: Iterable[Recorded], *, tasks: int = TASKS, max_calls: int = MAX_CALLS, prompts_from: str = ENVIRONMENT
 ) -> LongSession:
     """Join up to `tasks` tasks, one of each source in turn, both in the order of their names.
 
     Taken are those of `MIN_CALLS` to `max_calls` calls with at least one need. `prompts_from` is the origin of the
-    messages that hand over system prompts: "" for a person, whose words are pinned, "environment" for observations,
-    which may fold. Raises ValueError when there is no task.
+    messages that hand over system prompts: "environment" for observations, which may fold, "" for a person, whose words
+    are pinned. Raises ValueError when there is no task.
     """
     chosen = _choose(recordings, tasks, max_calls)
     if not chosen:

@@ -38,9 +38,9 @@ class Auto:
     """Share of the room for raw turns, the protected ones included."""
     newest: int = 2
     """Turns besides the protected ones that come first there, whatever they are worth."""
-    note_share: float = 0.45
+    note_share: float = 0.6
     """Share of the room that the fold note gets even when a giant last turn fills the rest."""
-    story_share: float = 0.12
+    story_share: float = 0.06
     """Share of the note for the stub lines of the newest folded items, wanted anchors or not."""
     stage_share: float = 0.0
     """Share of the note for what was done in older stretches of the session, a line each. A share of 0.05 costs half a

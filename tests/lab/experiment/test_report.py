@@ -141,6 +141,30 @@ def test_a_session_with_a_failed_run_is_left_out_for_all_policies_and_named(rows
     assert "WireError: torn" in text
 
 
+def test_another_library_that_fails_often_takes_no_session_with_it(rows: list[Row], facts: Facts) -> None:
+    peer = [
+        replace(
+            r, result=replace(r.result, policy="langchain:trim", error="X: no" if r.result.session != "one" else "")
+        )
+        for r in rows
+        if r.result.policy == "window"
+    ]
+    findings = Findings([*rows, *peer], facts.seed, 100)
+    assert findings.left_out == ("langchain:trim",)
+    assert (findings.sessions, findings.policies) == (("one", "two", "three"), ("auto", "window"))
+    part = render([*rows, *peer], facts).split("Runs that failed")[1]
+    assert "in none of the above: <code>langchain:trim</code>" in part
+
+
+def test_what_other_libraries_were_set_to_is_told(rows: list[Row]) -> None:
+    settings = Settings(versions=(("langchain-core", "9.8.7"), ("litellm", "")))
+    text = render(rows, facts_of(["auto", "langchain:trim"], [8_000], settings)).split('id="setup"')[1]
+    plain = re.sub(r"<[^>]+>", " ", text)
+    assert re.search(r"langchain:trim\s+last, system kept", plain)
+    assert re.search(r"langchain-core\s+9\.8\.7", plain)
+    assert re.search(r"litellm\s+not installed", plain)
+
+
 def test_nothing_that_ran_through_is_still_a_page(rows: list[Row], facts: Facts) -> None:
     text = render([replace(r, result=replace(r.result, error="X: y")) for r in rows], facts)
     assert "No session ran through" in text

@@ -2,9 +2,10 @@
 
 from foldaway.lab.experiment.facts import Facts, facts_of
 from foldaway.lab.experiment.keep import Row
-from foldaway.lab.experiment.outcome import read_outcome, write_outcome, write_report
+from foldaway.lab.experiment.outcome import read_outcome, refresh, write_data, write_outcome, write_report
 from foldaway.lab.experiment.plan import Settings
 from foldaway.lab.experiment.running import Experiment
+from foldaway.lab.experiment.sections import read_sections, write_section
 from foldaway.lab.experiment.sources import Input, is_fitted_source
 
 __all__ = [
@@ -16,6 +17,10 @@ __all__ = [
     "facts_of",
     "is_fitted_source",
     "read_outcome",
+    "read_sections",
+    "refresh",
+    "write_data",
     "write_outcome",
     "write_report",
+    "write_section",
 ]

@@ -44,7 +44,7 @@ def facts_of(
         "tokens counted for": settings.model or "the model that was recorded",
         "watermarks": f"low {settings.low_share:g}, high {settings.high_share:g}",
         "prices the engine weighs": f"read {prices.read:g}, write {prices.write:g} of the base price",
-        **dict(settings.versions),
+        **{what: version or "not installed" for what, version in settings.versions},
     }
     return Facts(
         foldaway=foldaway.__version__,

@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
+from enum import Enum
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -21,7 +22,7 @@ from foldaway.lab.needs import RULES, content_hash
 from foldaway.lab.results import ReplayResult, percentile
 from foldaway.model.recorded import Recorded
 
-UNMEASURED = ("cli", "testing", "aio", "data", "lab/experiment/report")
+UNMEASURED = ("cli", "testing", "aio", "data", "lab/experiment/report", "lab/experiment/instruments")
 """Rooms whose code cannot change what a run finds."""
 
 
@@ -116,6 +117,14 @@ class Runs:
         part.replace(self._folder / f"{key}.json")
 
 
+def rows_hash(rows: Iterable[Row]) -> str:
+    """Identity of what an experiment found, times left out."""
+    digest = hashlib.blake2b(digest_size=16)
+    for row in rows:
+        digest.update(json.dumps(encode(replace(row, times=Times()))).encode("ascii"))
+    return digest.hexdigest()
+
+
 def write_lines(file: Path, values: Iterable[Any]) -> None:
     """One JSON line a value, in ASCII; the file is there whole or not at all."""
     part = file.with_name(f"{file.name}.part")
@@ -170,19 +179,39 @@ def decode(kind: Any, data: Any) -> Any:
         return _decode_fields(kind, data)
     origin, inner = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
-        return None if data is None else decode(next(one for one in inner if one is not type(None)), data)
+        return _decode_any(inner, data)
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return {key: decode(inner[1], one) for key, one in data.items()}
-    if origin is tuple and inner[-1:] == (Ellipsis,):
+    if origin is Sequence or (origin is tuple and inner[-1:] == (Ellipsis,)):
+        if not isinstance(data, list):
+            raise TypeError(f"{data!r} is no list")
         return tuple(decode(inner[0], one) for one in data)
     if origin is tuple:
         return tuple(decode(one, value) for one, value in zip(inner, data, strict=True))
     if kind in (bool, int, str) and type(data) is not kind:
         raise TypeError(f"{data!r} is no {kind.__name__}")
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return kind(data)
     return float(data) if kind is float else data
 
 
-def _decode_fields(kind: type[Any], data: Mapping[str, Any]) -> Any:
+def _decode_any(kinds: Sequence[Any], data: Any) -> Any:
+    """As the first of several types that it can be a value of."""
+    if data is None and type(None) in kinds:
+        return None
+    wrong: list[str] = []
+    for kind in kinds:
+        if kind is not type(None):
+            try:
+                return decode(kind, data)
+            except (TypeError, ValueError, AttributeError) as error:
+                wrong.append(str(error))
+    raise TypeError("; ".join(wrong))
+
+
+def _decode_fields(kind: type[Any], data: Any) -> Any:
+    if not isinstance(data, dict):
+        raise TypeError(f"{data!r} is no {kind.__name__.lower()}")
     types = _types(cast(Any, kind))
     unknown = sorted(data.keys() - types.keys())
     if unknown:

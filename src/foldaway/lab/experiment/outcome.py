@@ -9,14 +9,23 @@ from pathlib import Path
 
 from foldaway.errors import ReadError
 from foldaway.lab.experiment.facts import Facts
-from foldaway.lab.experiment.keep import Row, Times, decode, encode, read_rows, write_lines, write_parquet
+from foldaway.lab.experiment.keep import Row, Times, decode, encode, read_rows, rows_hash, write_lines, write_parquet
 from foldaway.lab.experiment.report import Section, render
+from foldaway.lab.experiment.sections import Tell, read_sections, tell_on_stderr
 
 RESULTS, TIMES, FACTS, PARQUET, REPORT = "results.jsonl", "times.jsonl", "run.json", "results.parquet", "report.html"
 
 
-def write_outcome(folder: Path, rows: Sequence[Row], facts: Facts, extra: Sequence[Section] = ()) -> Path:
-    """Write data and report, and return where the report is.
+def write_outcome(
+    folder: Path, rows: Sequence[Row], facts: Facts, extra: Sequence[Section] = (), tell: Tell = tell_on_stderr
+) -> Path:
+    """Write data and report, and return where the report is."""
+    write_data(folder, rows, facts)
+    return write_report(folder, rows, facts, extra, tell)
+
+
+def write_data(folder: Path, rows: Sequence[Row], facts: Facts) -> None:
+    """All but the report.
 
     `results.jsonl` (one row a run), `run.json` and, with the extra `parquet`, `results.parquet` are the same whenever
     the experiment is made anew; `times.jsonl` and the section of the report made from it are measured.
@@ -27,7 +36,6 @@ def write_outcome(folder: Path, rows: Sequence[Row], facts: Facts, extra: Sequen
     write_lines(folder / TIMES, [row.times for row in rows])
     _write(folder / FACTS, json.dumps(encode(facts), indent=2) + "\n")
     write_parquet(folder / PARQUET, lasting)
-    return write_report(folder, rows, facts, extra)
 
 
 def read_outcome(folder: Path) -> tuple[list[Row], Facts]:
@@ -41,11 +49,21 @@ def read_outcome(folder: Path) -> tuple[list[Row], Facts]:
     return rows, facts
 
 
-def write_report(folder: Path, rows: Sequence[Row], facts: Facts, extra: Sequence[Section] = ()) -> Path:
-    """Only the page, anew from the rows."""
+def write_report(
+    folder: Path, rows: Sequence[Row], facts: Facts, extra: Sequence[Section] = (), tell: Tell = tell_on_stderr
+) -> Path:
+    """Only the page, anew from the rows and the sections kept in the folder; `tell` hears of those left out."""
     file = folder / REPORT
-    _write(file, render(rows, facts, extra))
+    kept = read_sections(folder, rows_hash(rows), tell)
+    _write(file, render(rows, facts, [*kept, *extra]))
     return file
+
+
+def refresh(folder: Path, tell: Tell = tell_on_stderr) -> Path | None:
+    """The page anew where an experiment has left its rows in the folder; else None. Raises ReadError."""
+    if not (folder / RESULTS).is_file():
+        return None
+    return write_report(folder, *read_outcome(folder), tell=tell)
 
 
 def _write(file: Path, text: str) -> None:

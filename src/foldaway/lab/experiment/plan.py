@@ -7,7 +7,7 @@ run that made no commit stands for every policy that waits for that, and for eve
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -52,7 +52,9 @@ class Settings:
         target = self.maker_of(policy)
         if target:
             module, _, name = target.partition(":")
-            made: ReplaySession = getattr(import_module(module), name)(recorded, policy, budget)
+            # Makers count for the model of the recording; what is judged is counted for ours.
+            counted = replace(recorded, model=self.model) if self.model else recorded
+            made: ReplaySession = getattr(import_module(module), name)(counted, policy, budget)
             return made
         return Session(
             format=recorded.format,
@@ -110,7 +112,7 @@ _rulers: dict[tuple[str, str], Ruler] = {}
 
 def work(task: Task) -> list[Kept]:
     """Do the runs of a task, in order of its budgets."""
-    ruler = _ruler(task)
+    ruler = shared_ruler(task.recorded, task.settings.model, task.label_folder)
     found: list[Kept] = []
     for budget in task.budgets:
         result = replay(task.recorded, task.policy, budget, ruler=ruler, make=task.settings)
@@ -120,13 +122,14 @@ def work(task: Task) -> list[Kept]:
     return found
 
 
-def _ruler(task: Task) -> Ruler:
-    key = content_hash(task.recorded), task.settings.model or task.recorded.model
+def shared_ruler(recorded: Recorded, model: str, label_folder: Path | None) -> Ruler:
+    """The ruler of a session, counting for `model` or the recorded one; made once while tasks stay with a session."""
+    key = content_hash(recorded), model or recorded.model
     ruler = _rulers.get(key)
     if ruler is None:
         _rulers.clear()
-        labels = LabelCache(task.label_folder).get(task.recorded)
-        ruler = _rulers[key] = make_ruler(task.recorded, labels, model=task.settings.model)
+        labels = LabelCache(label_folder).get(recorded)
+        ruler = _rulers[key] = make_ruler(recorded, labels, model=model)
     return ruler
 
 

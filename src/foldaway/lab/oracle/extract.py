@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from foldaway.engine.constraints.last_turn import first_turn
 from foldaway.engine.constraints.scene import Scene
 from foldaway.engine.log import Log
-from foldaway.engine.planner import WORDS_SHARE
 from foldaway.engine.window import Shown
+from foldaway.engine.words import WORDS_SHARE
 from foldaway.lab.bill import RECALL_CAP_TOKENS
 from foldaway.lab.finder import Finder, normalise
 from foldaway.lab.needs import Need as Label

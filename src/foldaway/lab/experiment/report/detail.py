@@ -23,7 +23,6 @@ from foldaway.lab.experiment.stats import clopper_pearson
 from foldaway.lab.faults import KINDS as FAULT_KINDS
 from foldaway.lab.needs import AGES
 from foldaway.lab.prices import PRICE_LISTS
-from foldaway.lab.replay import FULL
 from foldaway.lab.results import ReplayResult, Tallies, Tally, percentile, pool, wilson
 
 NAME_CHARS = 26
@@ -36,7 +35,7 @@ def budget_section(findings: Findings) -> Section:
     """Every figure of every policy under every budget, with intervals."""
     rows = []
     for budget in findings.budgets:
-        for policy in findings.policies:
+        for policy in (*findings.policies, *findings.witnesses):
             result = findings.pooled(policy, budget)
             if result is not None:
                 rows.append([kilo(budget), policy, *_figures(result, findings.worst(policy, budget))])
@@ -53,7 +52,8 @@ def budget_section(findings: Findings) -> Section:
         "need out of view, in the bill. breaks: views that did not extend the one before. over: views over the "
         "budget that said so (those that did not behind a !). worst session: lowest seen % among those with at least "
         f"{FEW_STEPS} steps with needs. The intervals take steps for independent and so are a little too narrow; the "
-        "differences below are not, they draw whole sessions.",
+        "differences below are not, they draw whole sessions."
+        + (" oracle: knows the future; no policy." if findings.witnesses else ""),
     )
     return Section(title="Every budget, with intervals", key="budgets", parts=[table])
 
@@ -320,8 +320,8 @@ def source_section(findings: Findings) -> Section:
 
 
 def _group_row(findings: Findings, name: str, budget: int, rows: Sequence[Row]) -> list[Cell]:
-    chosen = (row.result for row in rows if row.result.budget_tokens == budget and row.result.policy != FULL)
-    pooled = {r.policy: r for r in pool(chosen)}
+    of_policies = (row.result for row in rows if row.result.policy in findings.policies)
+    pooled = {r.policy: r for r in pool(r for r in of_policies if r.budget_tokens == budget)}
     first = next(iter(pooled.values()), None)
     steps = 0 if first is None else first.steps.get("loose", Tally()).total
     most = max((rate(r) for r in pooled.values()), default=0.0)

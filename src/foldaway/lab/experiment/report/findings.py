@@ -8,6 +8,8 @@ from functools import cached_property
 
 from foldaway.lab.experiment.keep import Row
 from foldaway.lab.experiment.stats import Difference, paired_bootstrap
+from foldaway.lab.oracle.policy import ORACLE
+from foldaway.lab.peers import is_peer
 from foldaway.lab.replay import FULL
 from foldaway.lab.results import ReplayResult, Tally, pool
 
@@ -16,11 +18,13 @@ USUAL_BUDGET = 16_000
 FEW_STEPS = 5
 """Sessions with fewer steps with needs are not named as the worst: one step would decide."""
 
+FAILED_SHARE = 0.05
+
 
 @dataclass(frozen=True)
 class Findings:
     """Rows of one experiment. Sessions of which a run failed are left out of everything that is pooled, for all
-    policies, so that all are pooled over the same sessions."""
+    policies, so that all are pooled over the same sessions. Another library that fails on many is left out instead."""
 
     rows: Sequence[Row]
     seed: int
@@ -31,9 +35,20 @@ class Findings:
         return tuple(row for row in self.rows if row.result.error)
 
     @cached_property
+    def left_out(self) -> tuple[str, ...]:
+        """Other libraries that failed on more than `FAILED_SHARE` of the sessions; they are in no comparison."""
+        failed: dict[str, set[str]] = {}
+        for row in self.failed:
+            if is_peer(row.result.policy):
+                failed.setdefault(row.result.policy, set()).add(row.result.session)
+        most = FAILED_SHARE * len({row.result.session for row in self.rows})
+        return tuple(policy for policy, sessions in failed.items() if len(sessions) > most)
+
+    @cached_property
     def usable(self) -> tuple[Row, ...]:
-        broken = {row.result.session for row in self.failed}
-        return tuple(row for row in self.rows if row.result.session not in broken)
+        compared = [row for row in self.rows if row.result.policy not in self.left_out]
+        broken = {row.result.session for row in compared if row.result.error}
+        return tuple(row for row in compared if row.result.session not in broken)
 
     @cached_property
     def sessions(self) -> tuple[str, ...]:
@@ -41,8 +56,14 @@ class Findings:
 
     @cached_property
     def policies(self) -> tuple[str, ...]:
-        """All but full history, which is the measure and no policy."""
-        return tuple(dict.fromkeys(row.result.policy for row in self.rows if row.result.policy != FULL))
+        """All but full history, which is the measure, and the oracle, which knows the future: no policies."""
+        others = {FULL, ORACLE, *self.left_out}
+        return tuple(dict.fromkeys(row.result.policy for row in self.rows if row.result.policy not in others))
+
+    @cached_property
+    def witnesses(self) -> tuple[str, ...]:
+        """The oracle, where it ran: shown beside the policies, and never compared with them as one of them."""
+        return tuple(dict.fromkeys(row.result.policy for row in self.rows if row.result.policy == ORACLE))
 
     @cached_property
     def budgets(self) -> tuple[int, ...]:
@@ -65,8 +86,12 @@ class Findings:
 
     @cached_property
     def pools(self) -> tuple[ReplayResult, ...]:
-        """One row a policy and budget, full history left out."""
-        return tuple(pool(row.result for row in self.usable if row.result.policy != FULL))
+        """One row a policy and budget."""
+        return tuple(pool(row.result for row in self.usable if row.result.policy in self.policies))
+
+    @cached_property
+    def witness_pools(self) -> tuple[ReplayResult, ...]:
+        return tuple(pool(row.result for row in self.usable if row.result.policy in self.witnesses))
 
     @cached_property
     def by_run(self) -> Mapping[tuple[str, str, int], Row]:
@@ -74,7 +99,8 @@ class Findings:
         return {(row.result.session, row.result.policy, row.result.budget_tokens): row for row in self.usable}
 
     def pooled(self, policy: str, budget: int) -> ReplayResult | None:
-        return next((r for r in self.pools if (r.policy, r.budget_tokens) == (policy, budget)), None)
+        both = (*self.pools, *self.witness_pools)
+        return next((r for r in both if (r.policy, r.budget_tokens) == (policy, budget)), None)
 
     def under(self, policy: str, budget: int) -> list[Row]:
         """A policy's rows under a budget, one a session, in order of the sessions."""

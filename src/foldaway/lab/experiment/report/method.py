@@ -6,7 +6,11 @@ from foldaway.lab.experiment.facts import Facts
 from foldaway.lab.experiment.report.findings import Findings, kilo
 from foldaway.lab.experiment.report.section import Section, Table
 from foldaway.lab.experiment.sources import FITTED_SOURCES
+from foldaway.lab.peers import is_peer, peer_note
 from foldaway.lab.results import Tally
+
+MOST_FAILED = 50
+"""Failed runs that are listed one by one."""
 
 METHOD = (
     "**What is measured.** Recorded agent sessions are walked call by call. Before each recorded step a policy says "
@@ -29,7 +33,8 @@ METHOD = (
     "**Curves, not points.** Policies use up the same budget differently, so they are compared at equal bill and at "
     "equal mean tokens over all budgets. A policy that removes less is safer for free.",
     "**Pooling.** Every step weighs the same, so long sessions weigh more. Sessions that fit a budget are in: the same "
-    "under every policy. A session of which any run failed is left out for all policies.",
+    "under every policy. A session of which any run failed is left out for all policies; another library that fails on "
+    "more than one session in twenty is left out itself. The last section names both.",
 )
 
 
@@ -48,12 +53,17 @@ def setup_section(findings: Findings, facts: Facts) -> Section:
         *([name, str(value)] for name, value in facts.settings.items()),
         ["bootstrap", f"{facts.resamples} resamples of whole sessions, seed {facts.seed}"],
         ["parameters were chosen on", ", ".join(sorted(FITTED_SOURCES))],
-        *([name, version] for name, version in facts.notes.items()),
+        *([name, note] for name, note in {**_peer_notes(facts), **facts.notes}.items()),
     ]
     parts = [Table(columns=["what", "value"], rows=settings, left=2), _sessions(findings)]
     if findings.failed:
         parts.append(_failed(findings))
     return Section(title="Versions, settings, sessions", key="setup", parts=parts)
+
+
+def _peer_notes(facts: Facts) -> dict[str, str]:
+    """What other libraries were set to; their versions stand among the settings."""
+    return {policy: peer_note(policy) for policy in facts.policies if is_peer(policy)}
 
 
 def _sessions(findings: Findings) -> Table:
@@ -80,12 +90,17 @@ def _sessions(findings: Findings) -> Table:
 def _failed(findings: Findings) -> Table:
     rows = [
         [row.result.session, row.result.policy, kilo(row.result.budget_tokens), row.result.error]
-        for row in findings.failed
+        for row in findings.failed[:MOST_FAILED]
     ]
+    more = len(findings.failed) - len(rows)
+    note = f"The first {len(rows)}; {more} more are in `results.jsonl`. " if more else ""
+    if findings.left_out:
+        libraries = ", ".join(f"`{policy}`" for policy in findings.left_out)
+        note += f"Failed on too many sessions, and is in none of the above: {libraries}. "
     return Table(
         title="Runs that failed",
         columns=["session", "policy", "budget", "error"],
         rows=rows,
         left=4,
-        note="Their sessions are left out of everything above.",
+        note=f"{note}The sessions of other failed runs are left out of everything above.",
     )

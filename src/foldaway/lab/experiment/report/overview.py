@@ -24,6 +24,10 @@ from foldaway.lab.experiment.report.section import Cell, LineChart, Mark, Sectio
 RULES_SHOWN = (("loose", "all needs"), ("strict", "rare needs only"), ("values", "without passages"))
 BILL_LABEL = "prompt bill, share of full history's (extra calls for misses included)"
 MEAN_LABEL = "mean tokens of a prompt"
+WITNESS = (
+    "The dashed grey line is the `oracle`, which knows what the coming steps will use. It is no policy that anybody "
+    "could run: it shows how far one could come, and stands in no ranking."
+)
 Found = Mapping[str, Sequence[Point]]
 
 
@@ -33,6 +37,7 @@ def glance(findings: Findings) -> Section:
     chart = _chart(
         "Up and to the left is better: more of what a step needs is in front of the model, for less money.",
         found,
+        curves(findings.witness_pools, bill_share, no_impact("loose")),
         findings,
         BILL_LABEL,
         Unit.SHARE,
@@ -43,6 +48,8 @@ def glance(findings: Findings) -> Section:
         f"{len(findings.sessions)} recorded agent sessions. Height: of the steps that use something an earlier "
         "observation supplied, the share with all of it in view. Full history stands at 100 % of both."
     )
+    if findings.witnesses:
+        how += f" {WITNESS}"
     return Section(title="At a glance", key="glance", parts=[_sentence(findings), chart, how])
 
 
@@ -94,7 +101,9 @@ def _over_the_curve(findings: Findings) -> str:
     )
 
 
-def _chart(title: str, found: Found, findings: Findings, x_label: str, unit: Unit, *, small: bool) -> LineChart:
+def _chart(
+    title: str, found: Found, witnesses: Found, findings: Findings, x_label: str, unit: Unit, *, small: bool
+) -> LineChart:
     series = [
         Series(
             name=policy,
@@ -108,6 +117,7 @@ def _chart(title: str, found: Found, findings: Findings, x_label: str, unit: Uni
         )
         for policy, points_ in found.items()
     ]
+    series += [Series(name=n, points=[(p.x, p.y) for p in line], bound=True) for n, line in witnesses.items()]
     y_label = "needs all in view" if small else "steps with all needs in view"
     return LineChart(
         title=title, x_label=x_label, y_label=y_label, series=series, x_unit=unit, y_unit=Unit.SHARE, small=small
@@ -122,8 +132,8 @@ def curve_section(findings: Findings) -> Section:
             (bill_share, "share of full history's bill", Unit.SHARE),
             (mean_tokens, MEAN_LABEL, Unit.TOKENS),
         ):
-            found = curves(findings.pools, x, no_impact(rule))
-            charts.append(_chart(f"{title[0].upper()}{title[1:]}", found, findings, label, unit, small=True))
+            found, limits = (curves(p, x, no_impact(rule)) for p in (findings.pools, findings.witness_pools))
+            charts.append(_chart(f"{title[0].upper()}{title[1:]}", found, limits, findings, label, unit, small=True))
     about = (
         "All needs (`loose`): every value or passage that the recorded step used again. Rare needs only (`strict`): "
         "those that at most three earlier observations held. Without passages (`values`): paths, identifiers, "

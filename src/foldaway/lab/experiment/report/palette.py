@@ -23,8 +23,12 @@ COLOURS = (
 )
 """(on white, on black)"""
 SHAPES = ("circle", "square", "diamond", "triangle", "cross", "plus")
-PLACES = {"auto": 0, "window": 1}
-"""Names that always look the same."""
+PLACES = {
+    "auto": 0,
+    "window": 1,
+    **{limit: 7 + 10 * n for n, limit in enumerate(("oracle", "bound", "budget", "full history", "inferred"))},
+}
+"""Names that always look the same; limits, which are no policies, are grey."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,8 @@ CHAR = 6.6
 LINE = 15
 """Least distance between two labels below each other."""
 NAME_CHARS = 40
+MOST_DOTS = 60
+"""A line of more points is drawn without dots."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +34,8 @@ class Frame:
 def line_chart(chart: LineChart, looks: Mapping[str, Look]) -> str:
     """A chart with its lines named at their ends."""
     names = max((len(series.name) for series in chart.series), default=0)
-    right = int(min(names, NAME_CHARS) * CHAR) + 22
-    frame = Frame(470, 300, 56, right, 10, 44) if chart.small else Frame(900, 440, 60, right, 12, 48)
+    right = int(min(names, NAME_CHARS) * CHAR) + 28
+    frame = Frame(470, 300, 62, right, 10, 44) if chart.small else Frame(900, 440, 60, right, 12, 48)
     points = [point for series in chart.series for point in series.points]
     x = make_axis([p[0] for p in points], frame.left, frame.width - frame.right, chart.x_unit)
     y = make_axis(
@@ -72,7 +74,7 @@ def _series(series: Series, look: Look, x: Axis, y: Axis) -> str:
     path = "M" + "L".join(f"{px:g} {py:g}" for px, py in places) if places else ""
     kind = "bound" if series.bound else "strong" if series.strong else "plain"
     dots = []
-    if not series.bound:
+    if not series.bound and len(places) <= MOST_DOTS:
         hints = [*series.hints, *[""] * len(places)]
         for (px, py), (vx, vy), hint in zip(places, series.points, hints, strict=False):
             told = hint or f"{series.name}: {written(vx, x.unit)}, {written(vy, y.unit)}"
