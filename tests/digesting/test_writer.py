@@ -105,7 +105,7 @@ def test_the_merged_digest_is_checked_against_the_text_not_against_the_parts() -
 
 def test_an_answer_that_repeats_the_task_is_no_digest() -> None:
     with pytest.raises(DigestError, match="echo"):
-        writer(Scripted(f"It has to be in English and no longer. {DIGEST}")).write(REPORT, room_chars=1000)
+        writer(Scripted(f"Summarise for the agent what stands here. {DIGEST}")).write(REPORT, room_chars=1000)
 
 
 def test_a_transport_that_breaks_is_a_digest_error() -> None:

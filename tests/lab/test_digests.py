@@ -8,10 +8,9 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from typer import Typer
 from typer.testing import CliRunner
 
-from foldaway.cli.digesting import digests
+from foldaway.cli.lab_app import lab
 from foldaway.compressors.base import Hint
 from foldaway.errors import SettingsError
 from foldaway.lab.digest_arms import ARMS, FOLDAWAY, HEAD_AND_TAIL, Arm, frequent_lines
@@ -120,15 +119,10 @@ def test_plain_extraction_prefers_lines_of_frequent_words() -> None:
     assert frequent_lines(text, Hint(), 45) == "the rows are loaded\nthe rows are loaded"
 
 
-def _app() -> Typer:
-    app = Typer()
-    app.command()(digests)
-    return app
-
 
 def test_the_command_writes_its_table_and_its_data(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    done = CliRunner().invoke(_app(), [str(SESSIONS / "who-and-when-30.json.gz"), "-o", str(out), "--json"])
+    done = CliRunner().invoke(lab, ["digests", str(SESSIONS / "who-and-when-30.json.gz"), "-o", str(out), "--json"])
     assert done.exit_code == 0, done.output
     rows = json.loads(done.stdout)["rows"]
     assert {row["arm"] for row in rows} >= {arm.name for arm in ARMS}
@@ -137,6 +131,6 @@ def test_the_command_writes_its_table_and_its_data(tmp_path: Path) -> None:
 
 
 def test_a_share_that_is_none_is_refused() -> None:
-    done = CliRunner().invoke(_app(), ["--bundled", "--share", "1.5"])
+    done = CliRunner().invoke(lab, ["digests", "--bundled", "--share", "1.5"])
     assert isinstance(done.exception, SettingsError)
     assert "--share 1.5" in str(done.exception)

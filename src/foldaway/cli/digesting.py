@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from foldaway.cli.labbing import gather
 from foldaway.cli.output import say, show, show_json
@@ -18,27 +15,11 @@ from foldaway.lab.digests import SHARES, measure, samples
 from foldaway.lab.runner import progress_on_stderr
 
 
-def digests(
-    more: Annotated[list[str] | None, typer.Argument(metavar="PATH...", help="More recorded sessions.")] = None,
-    sessions: Annotated[
-        list[str] | None, typer.Option(metavar="PATH...", help="Recorded sessions: files, or folders with all below.")
-    ] = None,
-    share: Annotated[float, typer.Option(help="Of a result's tokens: classes are compared at this share.")] = 0.25,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="DIR", help="Folder for digests.txt and digests.json.")
-    ] = None,
-    bundled: Annotated[bool, typer.Option("--bundled", help="The recorded sessions that come with foldaway.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="JSON on stdout instead of text.")] = False,
-) -> None:
-    """Measure what digests of tool results keep of what later steps needed.
+def run(paths: Sequence[str], share: float, output: Path | None, *, bundled: bool, as_json: bool) -> int:
+    """Measure, show and keep; 1 where a digest held what its source does not.
 
-    For each class of content, at the same tokens: digests, head and tail, plain extraction, and other libraries where
-    they are installed. Every digest is checked for literals that its source does not hold.
+    Raises SettingsError for a share out of range, ReadError where no result is long enough.
     """
-    raise typer.Exit(_run([*(sessions or []), *(more or [])], share, output, bundled=bundled, as_json=as_json))
-
-
-def _run(paths: Sequence[str], share: float, output: Path | None, *, bundled: bool, as_json: bool) -> int:
     if not 0.0 < share < 1.0:
         raise SettingsError(f"--share {share:g}: expected a number above 0 and below 1")
     found = samples(gather(paths, bundled=bundled, chained=()))

@@ -191,6 +191,27 @@ def likelihood(
     raise typer.Exit(code)
 
 
+@lab.command()
+def digests(
+    more: More = None,
+    sessions: Sessions = None,
+    share: Annotated[float, typer.Option(help="Of a result's tokens: classes are compared at this share.")] = 0.25,
+    output: Output = None,
+    bundled: Bundled = False,
+    json: Json = False,
+) -> None:
+    """Measure what digests of tool results keep of what later steps needed.
+
+    For each class of content, at the same tokens: digests, head and tail, plain extraction, and other libraries where
+    they are installed. Every digest is checked for literals that its source does not hold. With -o the table and its
+    data are kept in DIR as digests.txt and digests.json.
+    """
+    from foldaway.cli import digesting
+
+    paths = [*(sessions or []), *(more or [])]
+    raise typer.Exit(digesting.run(paths, share, output, bundled=bundled, as_json=json))
+
+
 def _given(
     more: list[str] | None,
     sessions: list[str] | None,

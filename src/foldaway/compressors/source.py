@@ -21,8 +21,9 @@ NAMES_SHARE = 0.42
 STRETCH_SHARE = 0.5
 """Of the room, for one stretch of whole lines: who edits the file needs lines that follow each other."""
 STRETCH_AT = 0.36
-"""Middle of that stretch in the text: whoever reads a part of a file reads around what it is about. The densest place
-of lines edited later in 285 reads of the sources that constants are fitted on."""
+"""Middle of that stretch in the text: whoever reads a part of a file reads around what it is about. In 135 reads below
+5,000 characters, of the sources that constants are fitted on, lines edited later are densest at 0.25 to 0.4; in
+87 longer reads they lie about evenly. 0.3 to 0.45 makes little difference."""
 STRETCH = 3.5
 """Rating of its lines: after classes, before signatures."""
 

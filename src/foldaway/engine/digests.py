@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from foldaway.compressors import stage
 from foldaway.compressors.base import Digest, Hint
 from foldaway.compressors.checker import unsupported
 from foldaway.compressors.registry import Registry
+from foldaway.compressors.stage import Call
+from foldaway.compressors.stage import digest as stage_digest
 from foldaway.engine.log import Log
 from foldaway.engine.stubs import Stubs
 from foldaway.engine.window import Shown
@@ -89,15 +90,15 @@ class Digests:
         known = self._stages.get(key)
         if known is None:
             calls = [call for item in map(self.log.items.__getitem__, items) if (call := self._call(item))]
-            known = self._stages[key] = self.stubs.stage(stage.digest(calls, STAGE_CHARS).text) if calls else ""
+            known = self._stages[key] = self.stubs.stage(stage_digest(calls, STAGE_CHARS).text) if calls else ""
         return known
 
-    def _call(self, item: Item) -> stage.Call | None:
+    def _call(self, item: Item) -> Call | None:
         hint = hint_of(self.log, item)
         if not hint.tool:
             return None
         text = self.log.result_text(item)
-        return stage.Call(item=item.id, tool=hint.tool, arguments=hint.arguments, text=text, error=hint.error)
+        return Call(item=item.id, tool=hint.tool, arguments=hint.arguments, text=text, error=hint.error)
 
     def replace(self, item: Item, text: str, made_by: str) -> None:
         """Use this text instead from now on; what is shown already stays until the next commit. Checks nothing."""

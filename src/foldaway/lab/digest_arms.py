@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from foldaway.compressors.base import Hint
 from foldaway.compressors.excerpt import cut_head, excerpt
@@ -112,7 +113,7 @@ def _session_of(text: str, hint: Hint, model: str) -> Recorded:
     """A session that holds one result and goes on for two more calls, so that the result is not the newest."""
     name = re.sub(r"[^\w-]", "_", hint.tool)[:60] or "tool"
     function = {"name": name, "arguments": json.dumps(hint.arguments or {}, default=str)}
-    messages = [
+    messages: list[dict[str, Any]] = [
         {"role": "user", "content": "Look it up."},
         {
             "role": "assistant",

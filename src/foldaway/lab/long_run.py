@@ -8,7 +8,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import accumulate, pairwise
-from time import perf_counter
+from time import process_time
 
 from foldaway.errors import OverBudget
 from foldaway.lab.bench import rss_mb
@@ -54,7 +54,7 @@ class Series:
     full_tokens: tuple[int, ...]
     """The whole history at that call."""
     ms: tuple[float, ...]
-    """Append and view."""
+    """Processor time of append and view."""
     rss_mb: tuple[float, ...]
     """Memory of a process that does nothing else. The recorded messages were there from the start, and the session
     shares their texts; what it adds (copies of the dicts, turns, items, anchors, links, decisions) is what grows."""
@@ -165,15 +165,18 @@ def _views(recorded: Recorded, session: ReplaySession) -> Iterator[tuple[Step, R
 
 
 def clocked(recorded: Recorded, policy: str, budget: int, make: SessionMaker) -> tuple[list[float], list[float]]:
-    """(milliseconds, memory of the process in MB) of each call, with nothing measured beside."""
+    """(milliseconds, memory of the process in MB) of each call, with nothing measured beside.
+
+    Processor time, which other work on the machine hardly changes: a session in memory waits for nothing.
+    """
     session = make(recorded, policy, budget)
     ms, memory = list[float](), list[float]()
     views = _views(recorded, session)
     while True:
-        started = perf_counter()
+        started = process_time()
         if next(views, None) is None:
             return ms, memory
-        ms.append((perf_counter() - started) * 1000)
+        ms.append((process_time() - started) * 1000)
         memory.append(rss_mb())
 
 

@@ -118,6 +118,8 @@ class Auto:
         """Stretches folded before, the newest first, that the note tells of in a line each, and the tokens of all."""
         chosen: list[tuple[int, ...]] = []
         left = room
+        if not room:
+            return chosen, 0
         for items in snapshot.past_stretches(MOST_STAGES):
             cost = snapshot.stage_tokens(items)
             if cost > left:

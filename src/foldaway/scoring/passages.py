@@ -32,7 +32,7 @@ NONE = frozenset({Kind.THOUGHT, Kind.REASONING, Kind.PLAN, Kind.ANNOTATION, Kind
 
 def density(items: Iterable[Item], cost_tokens: int, step: int) -> float:
     """Worth per token of keeping these items raw, which costs `cost_tokens`; only good for comparing."""
-    value = sum(
+    value: float = sum(
         WEIGHTS.get(item.kind, OTHER) * max(1, item.tokens) ** SIZE / (1 + step - item.created_step) ** DECAY
         for item in items
         if item.kind not in NONE

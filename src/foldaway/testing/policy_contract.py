@@ -13,7 +13,7 @@ from typing import Any
 from foldaway.engine.planner import Policy
 from foldaway.engine.snapshot import Snapshot
 from foldaway.model.items import Level
-from foldaway.model.plan import Change, Mention
+from foldaway.model.plan import Change, Mention, Stage
 from foldaway.session import Session
 from foldaway.testing.histories import FORMATS, SYSTEM, working_session
 from foldaway.wire import problems
@@ -26,10 +26,10 @@ class Recording:
 
     def __init__(self, inner: Policy) -> None:
         self.inner = inner
-        self.proposed: list[Change | Mention] = []
+        self.proposed: list[Change | Mention | Stage] = []
         self.plans_whole = getattr(inner, "plans_whole", False)
 
-    def propose(self, snapshot: Snapshot) -> Iterable[Change | Mention]:
+    def propose(self, snapshot: Snapshot) -> Iterable[Change | Mention | Stage]:
         for change in self.inner.propose(snapshot):
             self.proposed.append(change)
             yield change
@@ -46,7 +46,7 @@ class PolicyContract:
         session.append(working_session(format, steps))
         return session
 
-    def proposals(self, session: Session) -> list[Change | Mention]:
+    def proposals(self, session: Session) -> list[Change | Mention | Stage]:
         return list(type(self).make().propose(session.engine.snapshot()))
 
     def test_the_same_snapshot_gives_the_same_proposals(self) -> None:

@@ -19,8 +19,8 @@ LIMITS = (
 def noise_section(rows: Sequence[NoiseRow], *, budget: int, sessions: int) -> Section:
     """How each policy degrades when declared kinds and links are wrong."""
     about = (
-        f"What if the annotations that an agent declares are wrong? {sessions} recorded session{'s' * (sessions != 1)} under "
-        f"{kilo(budget)} tokens: links declared only, inferred from reuse only (nothing annotated), and both "
+        f"What if the annotations that an agent declares are wrong? {sessions} recorded session{'s' * (sessions != 1)} "
+        f"under {kilo(budget)} tokens: links declared only, inferred from reuse only (nothing annotated), and both "
         "(combined), with wrong kinds, missing links, false links, and all of these at once, at rising rates. A flat "
         "line does not care; a line that falls below inferred would be better off without annotations."
     )
