@@ -119,7 +119,6 @@ def test_plain_extraction_prefers_lines_of_frequent_words() -> None:
     assert frequent_lines(text, Hint(), 45) == "the rows are loaded\nthe rows are loaded"
 
 
-
 def test_the_command_writes_its_table_and_its_data(tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = CliRunner().invoke(lab, ["digests", str(SESSIONS / "who-and-when-30.json.gz"), "-o", str(out), "--json"])

@@ -45,7 +45,7 @@ def messages(text: str, *, title: str, room_chars: int, purpose: str = PURPOSE) 
     # The task stands behind the text: small models forget what was asked in front of a long one.
     user = (
         f"{about}[{nonce}]\n{text}\n[/{nonce}]\n\nSummarise for the agent what stands between the marks, in up to "
-        f"{size}, in {language or 'the language of the text'}. List its main points with their exact values, one a line, "
-        "each beginning with -."
+        f"{size}, in {language or 'the language of the text'}. List its main points with their exact values, one a "
+        "line, each beginning with -."
     )
     return [{"role": "system", "content": f"{purpose}\n\n{RULES}"}, {"role": "user", "content": user}]

@@ -120,7 +120,9 @@ class _Extract:
     def _calls(self, kept: dict[int, int]) -> Iterator[Call]:
         log, most = self.walked.log, self._most_forced()
         for number, turns in enumerate(self.walked.last):
-            last = [i for turn in turns for i in log.turn_items[turn] if i in self.index]
+            # A turn that was parsed again with a late result may hold more by now than this call saw.
+            seen = (i for turn in turns for i in log.turn_items[turn] if i in self.index)
+            last = [i for i in seen if self.walked.enters[i] <= number]
             labels = [n for n in self.ruler.labels.needs[number] if self._counts(n)]
             squeezed = most[number] + SLACK_TOKENS + STUB_TOKENS * len(last) > self.budget
             lost = _literals_in(log, self.ruler, turns) if squeezed else frozenset()
