@@ -15,6 +15,7 @@ from foldaway.compressors.checker import unsupported
 from foldaway.compressors.registry import Registry
 from foldaway.compressors.stage import Call
 from foldaway.compressors.stage import digest as stage_digest
+from foldaway.compressors.superseded import digest as superseded_digest
 from foldaway.engine.log import Log
 from foldaway.engine.stubs import Stubs
 from foldaway.engine.window import Shown
@@ -40,7 +41,7 @@ class Digests:
     log: Log
     stubs: Stubs
     registry: Registry = field(default_factory=Registry)
-    _texts: dict[tuple[int, int], str] = field(default_factory=dict)
+    _texts: dict[tuple[int, int, int], str] = field(default_factory=dict)
     _tokens: dict[int, int] = field(default_factory=dict)
     _stages: dict[tuple[int, int], str] = field(default_factory=dict)
     _given: dict[int, str] = field(default_factory=dict)
@@ -73,7 +74,7 @@ class Digests:
 
     def within(self, item: Item, room_chars: int) -> str:
         """A digest in about `room_chars` characters, its mark beside."""
-        key = (item.id, room_chars)
+        key = (item.id, room_chars, self.log.superseded_by(item.id))
         known = self._texts.get(key)
         if known is None:
             digest = self.of(item, room_chars)
@@ -81,7 +82,11 @@ class Digests:
         return known
 
     def of(self, item: Item, room_chars: int) -> Digest:
-        """The digest as a value, with its facts; linear in the item's text."""
+        """The digest as a value, with its facts; linear in the item's text (and in that of what superseded it)."""
+        newest = self.log.superseded_by(item.id)
+        if newest:
+            later = self.log.result_text(self.log.items[newest])
+            return superseded_digest(self.log.result_text(item), later, newest, room_chars)
         return self.registry.digest(self.log.result_text(item), hint_of(self.log, item), room_chars)
 
     def stage(self, items: Sequence[int]) -> str:

@@ -238,10 +238,13 @@ class Log:
 
     def superseded_by(self, item: int) -> int:
         """The newest item that says what this one says; 0 when this is the newest."""
-        newest = 0
+        passed: list[int] = []
         while item in self.newer:
-            newest = item = self.newer[item]
-        return newest
+            passed.append(item)
+            item = self.newer[item]
+        # A call made a thousand times shall not be walked a thousand times.
+        self.newer.update(dict.fromkeys(passed, item))
+        return item if passed else 0
 
     def _anchors_in(self, part: Part) -> Mapping[str, AnchorKind]:
         try:
