@@ -263,3 +263,17 @@ def test_alone_it_says_what_there_is(foldaway: Any) -> None:
     ran = foldaway("lab")
     assert ran.code == 0
     assert all(word in ran.text for word in COMMANDS)
+
+
+def test_a_format_to_chain_that_nobody_knows_is_refused_with_the_known_ones(foldaway: Any, data: Path) -> None:
+    ran = foldaway("lab", "run", "--sessions", data, *SMALL, "--chain", "tau-bensh")
+    assert ran.code == 2
+    assert "tau-bensh" in ran.talk
+    assert "tau2-bench" in ran.talk
+
+
+def test_an_unknown_policy_of_the_lab_is_answered_with_the_oracle_and_the_peers_too(foldaway: Any, data: Path) -> None:
+    ran = foldaway("lab", "run", "--sessions", data, "--policies", "windoe")
+    assert ran.code == 2
+    assert "oracle" in ran.talk
+    assert "langchain:trim" in ran.talk

@@ -25,12 +25,12 @@ from foldaway.lab.experiment.report.findings import Findings
 from foldaway.lab.experiment.sources import source_of, with_own_names
 from foldaway.lab.experiment.stats import RESAMPLES, SEED
 from foldaway.lab.oracle.policy import ORACLE
-from foldaway.lab.peers import is_peer, peer_note, peer_versions
+from foldaway.lab.peers import is_peer, peer_names, peer_note, peer_versions
 from foldaway.lab.replay import FULL
 from foldaway.lab.results import ReplayResult, Tally, pool
 from foldaway.lab.runner import progress_on_stderr
 from foldaway.lab.table import aligned, row
-from foldaway.readers import recognise
+from foldaway.readers import format_names, recognise
 
 RULES_SHOWN = ("loose", "strict", "values")
 FAILURES_TOLD = 10
@@ -119,14 +119,22 @@ def parse_lab_policies(text: str) -> list[str]:
     """Policies as `replay` takes them, and besides: `oracle`, and other libraries by their names with a colon."""
     names = list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
     own = [name for name in names if name != ORACLE and not is_peer(name)]
-    known = parse_policies(",".join(own)) if own or not names else []
+    try:
+        known = parse_policies(",".join(own)) if own or not names else []
+    except SettingsError as error:
+        raise SettingsError(f"{error}; besides: {ORACLE}, {', '.join(peer_names())}") from error
     return [*known, *(name for name in names if name not in own)]
 
 
 def parse_chain(text: str) -> tuple[str, ...]:
     """`tau-bench,tau2-bench` -> formats whose files are read as one session each; `none` -> none."""
     names = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
-    return () if names == ("none",) else names
+    if names == ("none",):
+        return ()
+    for name in names:
+        if name not in format_names():
+            raise SettingsError(f"--chain: no format {name!r}; known: {', '.join(format_names())}, or none")
+    return names
 
 
 def gather(paths: Sequence[str], *, bundled: bool, chained: Sequence[str]) -> list[Input]:

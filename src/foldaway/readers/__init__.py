@@ -48,7 +48,7 @@ from foldaway.readers._source import (
     records,
 )
 
-__all__ = ["chain", "read_sessions", "recognise"]
+__all__ = ["chain", "format_names", "read_sessions", "recognise"]
 
 LINE_FORMATS: tuple[LineFormat, ...] = (
     claude_code.LINES,
@@ -106,6 +106,12 @@ def read_sessions(path: str | PathLike[str], *, joined: bool = False) -> Iterato
 def recognise(path: str | PathLike[str]) -> str:
     """The name of the file's format (`Recorded.source_format`). Raises ReadError like `read_sessions`."""
     return _find(Path(path), log_for(Path(path))).format
+
+
+def format_names() -> tuple[str, ...]:
+    """Every name that `recognise` may give, sorted."""
+    lines, documents = (known.name for known in LINE_FORMATS), (known.name for known in DOCUMENT_FORMATS)
+    return tuple(sorted({*lines, *documents, inspect_eval.NAME, aider.NAME}))
 
 
 def _with_problems(found: _Found, log: Log) -> Iterator[Recorded]:
