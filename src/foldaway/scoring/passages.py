@@ -1,8 +1,9 @@
 """Value of whole text: how likely a later action repeats a line of an item word for word, per token that it costs.
 
-Agents quote what they read when they edit, and mostly soon after. The chance depends on the kind of item, hardly on
-its size (so small items are worth more per token) and falls with age. Kinds' weights, decay and exponent come from
-`python scripts/fit_passages.py DATA`, on half of the recording sources, by this package's own reading of lines.
+Agents quote what they read when they edit, and mostly soon after. The chance depends on the kind of item, grows with
+its size but less than in proportion (so small items are worth more per token) and falls with age. Kinds' weights, decay
+and exponent come from `python scripts/fit_passages.py DATA`, on half of the recording sources, by this package's own
+reading of lines.
 """
 
 from __future__ import annotations
