@@ -117,8 +117,117 @@ class Hit:
     superseded: bool = False
 
 
-class Store(Protocol):
-    """Where log, ledger and notes live. Everything acknowledged survives `kill -9`; safe from several processes.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """Something that outlives a session and is found again: a fact, a preference, a decision, a document, a digest."""
+
+    text: str
+    kind: str = "fact"
+    """fact, preference, decision, pitfall, digest, document ...: free text, filtered by equality."""
+    key: str = ""
+    """Its subject. A newer one of the same owner, pool and key supersedes the older ones; "" supersedes nothing."""
+    pool: str = ""
+    """The shared pool it is in; "" is the owner's own."""
+    access: str = "owner"
+    """Who may read it in its pool: "owner", "public", or "group:NAME". Outside pools only the owner ever reads it."""
+    task: str = ""
+    source: str = ""
+    """Where it comes from, as one names it: a tool, a file, a URL, another agent."""
+    session: str = ""
+    """Name of the session it was made in, and `item` the item there: the original is one hop away."""
+    item: int = 0
+    at: str = ""
+    """UTC, ISO 8601 with Z; "" when handed in: the store's clock."""
+    expires_at: str = ""
+    """From then on it is found no more; "" never."""
+    id: str = ""
+    """Given by the store, opaque; "" when handed in."""
+    owner: str = ""
+    """Whose it is: given by the store from the caller of `put_memories`."""
+    superseded_by: str = ""
+    """The newest one of the same subject; "" while it is the newest itself."""
+    contradicts: tuple[str, ...] = ()
+    """Ids of memories that say otherwise: marked, never mixed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reader:
+    """Who asks: every verb about memories shows what this reader may see and nothing else."""
+
+    owner: str
+    groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """Structured fields, checked before anything is ranked. An empty field admits everything."""
+
+    pools: tuple[str, ...] = ("",)
+    """Pools to look into; "" is the reader's own memories."""
+    kinds: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    sessions: tuple[str, ...] = ()
+    since: str = ""
+    """From this time on, and before `until`; UTC, ISO 8601 with Z."""
+    until: str = ""
+    current_only: bool = False
+    """Leave superseded ones out."""
+
+
+class Memories(Protocol):
+    """The memories of a store. Every verb takes the reader first; what a reader may not see does not exist for it.
+
+    Vectors are float32, of unit length, kept by the name of the model that made them; another model's never mix.
+    """
+
+    def put_memories(self, reader: Reader, memories: Sequence[Memory]) -> list[str]:
+        """Keep these as the reader's own, all or none; their ids. The very same text, key, kind, pool and access of
+        this owner again: the id it has, and nothing is stored twice (but a later `at` becomes its own)."""
+        ...
+
+    def memories(self, reader: Reader, ids: Sequence[str]) -> list[Memory]:
+        """Those of these ids that the reader may see, in the order asked for."""
+        ...
+
+    def find_memories(self, reader: Reader, among: Filter, limit: int = 1000) -> list[Memory]:
+        """Newest `at` first, ties by id."""
+        ...
+
+    def by_words(self, reader: Reader, among: Filter, query: str, limit: int) -> list[tuple[str, float]]:
+        """(id, score), best first: BM25 over words and CJK pairs. Never raises on a query; [] when it has no words."""
+        ...
+
+    def by_vector(
+        self, reader: Reader, among: Filter, model: str, vector: Sequence[float], limit: int
+    ) -> list[tuple[str, float]]:
+        """(id, cosine), best first, exact where the filter leaves few."""
+        ...
+
+    def without_vector(self, model: str, limit: int) -> list[tuple[str, str]]:
+        """(id, text) of memories of any owner that have no vector of this model yet: work for an embedder."""
+        ...
+
+    def put_vectors(self, model: str, vectors: Sequence[tuple[str, Sequence[float]]]) -> None:
+        """Keep these; those of memories that are gone meanwhile are passed over."""
+        ...
+
+    def mark_contradiction(self, reader: Reader, one: str, other: str) -> None:
+        """Both are the reader's to see and one is the reader's own: they contradict each other from now on."""
+        ...
+
+    def forget_memories(self, reader: Reader, ids: Sequence[str]) -> int:
+        """Delete for good, from indexes and caches too; only the reader's own. How many there were."""
+        ...
+
+    def expire_memories(self, now: str) -> int:
+        """Delete for good what has expired by then. How many there were."""
+        ...
+
+
+class Store(Memories, Protocol):
+    """Where log, ledger, notes and memories live. Everything acknowledged survives `kill -9`; safe from several processes.
 
     Records are opaque JSON texts. A branch is a line of the log; a new branch shares the first records of another.
     """

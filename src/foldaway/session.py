@@ -27,12 +27,13 @@ from foldaway.linking.graph import Link, Provenance
 from foldaway.linking.kinds import Kinds
 from foldaway.model.items import Item, Kind, Level
 from foldaway.model.jsonlike import clean, copy, copy_messages, dumps, unmarked
-from foldaway.model.plan import Budget, Commit, Prices
+from foldaway.model.plan import Budget, Commit, Prices, Section
 from foldaway.model.view import Explanation, View
 from foldaway.model.wire import Message, PartType, Quirks, TurnKind
 from foldaway.protocols import Hit, MessageCounter, SessionKey, Store
 from foldaway.protocols import Note as StoredNote
 from foldaway.settings.parts import make_policy, make_store
+from foldaway.settings.presets import preset
 from foldaway.stores.redaction import RedactingStore, redact
 from foldaway.tokens import Calibration, RequestCounter, context_window, get_counter
 from foldaway.wire import get_wire
@@ -62,8 +63,8 @@ class Session:
         model: str = "",
         policy: str | Policy = "auto",
         policy_parameters: Mapping[str, Any] | None = None,
-        low_share: float = 0.5,
-        high_share: float = 1.0,
+        low_share: float | None = None,
+        high_share: float | None = None,
         system: Any = None,
         tools: Sequence[Any] | None = None,
         store: str | Store | None = None,
@@ -80,8 +81,11 @@ class Session:
         counter: MessageCounter | None = None,
         find_anchors: AnchorFinder = anchors,
     ) -> None:
-        if not 0.0 <= low_share <= high_share <= 1.0:
-            raise SettingsError(f"low_share {low_share} and high_share {high_share}: expected 0 <= low <= high <= 1")
+        chosen = preset(policy)
+        self._low = chosen.low_share if low_share is None else low_share
+        self._high = max(self._low, chosen.high_share) if high_share is None else high_share
+        if not 0.0 <= self._low <= self._high <= 1.0:
+            raise SettingsError(f"low_share {self._low} and high_share {self._high}: expected 0 <= low <= high <= 1")
         for what, value in (("budget", budget), ("window", window), ("max_output_tokens", max_output_tokens)):
             _check_tokens(what, value)
         if fixed_over_budget not in ("error", "send"):
@@ -94,12 +98,11 @@ class Session:
         self.warnings: list[str] = []
         self._wire = get_wire(format)
         self._model, self._max_output = model, max_output_tokens
-        self._low, self._high = low_share, high_share
         self._system, self._tools = copy(system), copy(list(tools)) if tools is not None else None
         self._quirks = quirks or Quirks()
         self._counter = counter or RequestCounter(get_counter(model, format), format)
         self._own_counter = counter is not None
-        self._policy_name, self._policy = make_policy(policy, **(policy_parameters or {}))
+        self._policy_name, self._policy = make_policy(policy, **{**chosen.parameters, **(policy_parameters or {})})
         self._prices, self._strict, self._fixed_over = prices or Prices(), strict, fixed_over_budget
         self._kinds, self._find_anchors = Kinds(kinds), find_anchors
         self._redact = redact
@@ -360,6 +363,18 @@ class Session:
         if objection:
             raise ValueError(f"no digest for #{known.id}: {objection}")
         self._engine.set_digest(known, text, made_by)
+        self._save()
+
+    def set_section(self, title: str, text: str, sources: Sequence[int] = (), made_by: str = "caller") -> None:
+        """Open the fold note with a passage of your own from the next commit on, say a running digest; "" takes it out.
+
+        It is kept in the ledger. Its room is taken from what else the note tells; when there is none, it gives way last.
+        Raises SettingsError for an empty title, RecallError for unknown sources.
+        """
+        if not title.strip():
+            raise SettingsError("a section needs a title of its own")
+        known = sorted({self._known(source).id for source in sources})
+        self._engine.set_section(Section(title=title, text=text, sources=tuple(known)), made_by)
         self._save()
 
     def link(self, item: int, needs: Sequence[int], *, weight: float = 1.0, why: str = "declared") -> None:

@@ -70,6 +70,7 @@ class AsyncSession:
     explain = _threaded(Session.explain)
     digest = _threaded(Session.digest)
     set_digest = _threaded(Session.set_digest)
+    set_section = _threaded(Session.set_section)
     link = _threaded(Session.link)
     declare = _threaded(Session.declare)
     use_tools = _threaded(Session.use_tools)

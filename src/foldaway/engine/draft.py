@@ -17,6 +17,7 @@ from foldaway.engine.log import Log
 from foldaway.engine.stubs import MARK, Stubs
 from foldaway.engine.window import Note, Shown, cost_of, droppable, gone, render_turn
 from foldaway.model.items import Item, Kind, Level
+from foldaway.model.plan import Action, Section, action_of
 from foldaway.model.wire import Edit, PartType, TurnKind
 
 NOTE_HEAD_TOKENS = 120
@@ -42,11 +43,13 @@ class Draft:
     before: dict[int, Level] = field(default_factory=dict)
     """Items changed -> their level before."""
     reasons: dict[int, str] = field(default_factory=dict)
+    actions: dict[int, Action] = field(default_factory=dict)
     base: Shown = field(default_factory=Shown)
     """The state before; never changed."""
     old_note: Note | None = None
     lines_cost: int = 0
     stages_cost: int = 0
+    sections_cost: int = 0
     visible_cost: int = 0
 
     @classmethod
@@ -63,6 +66,7 @@ class Draft:
             draft.lines_cost = sum(draft.price(line) for line in draft.shown.lines.values())
             draft.mention(())
             draft.shown.stages.clear()
+            draft.shown.sections.clear()
         return draft
 
     def tokens(self) -> int:
@@ -70,7 +74,8 @@ class Draft:
         any_folded = self.old_note is not None or any(lv <= Level.STUB for lv in self._new_levels())
         mention = self.price(self.shown.mention) if self.shown.mention else 0
         head = NOTE_HEAD_TOKENS if any_folded else 0
-        return self.fixed_tokens + self.visible_cost + self.lines_cost + self.stages_cost + mention + head
+        told = self.lines_cost + self.stages_cost + self.sections_cost + mention
+        return self.fixed_tokens + self.visible_cost + told + head
 
     def price(self, line: str) -> int:
         return self.log.counter.counter.count(line) + 1
@@ -92,11 +97,13 @@ class Draft:
         return ""
 
     def set(
-        self, item: Item, level: Level, reason: str, *, anchors: Sequence[str] | None = None, text: str | None = None
-    ) -> None:
+        self, item: Item, level: Level, reason: str, *, anchors: Sequence[str] | None = None, text: str | None = None,
+        action: Action | None = None,
+    ) -> None:  # fmt: skip
         """Show an item at another level. O(size of its turn)."""
         self.before.setdefault(item.id, self.shown.level(item.id))
         self.reasons[item.id] = reason
+        self.actions[item.id] = action or action_of(level)
         self._clear(item.id)
         if level is not Level.RAW:
             self.shown.levels[item.id] = level
@@ -123,8 +130,19 @@ class Draft:
             self.shown.stages[items[0]] = text
             self.stages_cost += self.price(text)
 
+    def section(self, section: Section) -> None:
+        """Open the note with this passage, instead of what stood under its title."""
+        old = self.shown.sections.pop(section.title, "")
+        self.sections_cost -= self.price(old) if old else 0
+        if section.text.strip():
+            self.shown.sections[section.title] = text = self.stubs.section(section.title, section.text)
+            self.sections_cost += self.price(text)
+
     def demote_lines(self, limit: int, reason: str) -> None:
-        """Take stages, then the oldest lines, out of the note until all together cost at most `limit` tokens."""
+        """Take stages, then the oldest lines, out of the note until all together cost at most `limit` tokens.
+
+        Sections go when nothing else is left to give way.
+        """
         for first in sorted(self.shown.stages):
             if self.note_cost() <= limit:
                 return
@@ -137,10 +155,15 @@ class Draft:
             if self.note_cost() <= limit:
                 return
             self.set(self.log.items[item], Level.HIDDEN, reason)
+        for title in reversed(list(self.shown.sections)):
+            if self.note_cost() <= limit:
+                return
+            self.sections_cost -= self.price(self.shown.sections.pop(title))
 
     def note_cost(self) -> int:
         """Tokens of what the note tells, without its head."""
-        return self.lines_cost + self.stages_cost + (self.price(self.shown.mention) if self.shown.mention else 0)
+        mention = self.price(self.shown.mention) if self.shown.mention else 0
+        return self.lines_cost + self.stages_cost + self.sections_cost + mention
 
     def default_anchors(self, item: Item) -> tuple[str, ...]:
         """What a stub shows where nobody chose: anchors the agent used before, rare ones, early ones first."""
@@ -241,6 +264,7 @@ class Draft:
             covers[0][0], covers[-1][1], (old.exchanges if old else 0) + len(new_turns),
             (old.tokens if old else 0) + sum(self.log.items[i].tokens for i in fell if self.before[i] > Level.STUB),
             [
+                *self.shown.sections.values(),
                 *(self.shown.stages[i] for i in sorted(self.shown.stages)),
                 *(self.shown.lines[i] for i in sorted(self.shown.lines)),
                 *filter(None, [self.shown.mention]),

@@ -19,7 +19,7 @@ from foldaway.engine.snapshot import Snapshot
 from foldaway.engine.stubs import Stubs
 from foldaway.engine.window import Shown, View, folded
 from foldaway.model.items import Item, Kind, Level
-from foldaway.model.plan import Budget, Commit
+from foldaway.model.plan import Budget, Commit, Section
 from foldaway.model.wire import Message, PartType, TurnKind
 
 PINNED = "pinned"
@@ -170,6 +170,21 @@ class Engine:
         self._record({"type": "digest", "item": item.id, "text": text, "source": made_by, "raws": upto})
         self.planner.digests.replace(item, text, made_by)
 
+    def set_section(self, section: Section, made_by: str) -> None:
+        """Open the fold note with this passage from the next commit on; "" takes it out."""
+        self._record(
+            {
+                "type": "section", "title": section.title, "text": section.text, "sources": list(section.sources),
+                "source": made_by,
+            }
+        )  # fmt: skip
+        self._take_section(section)
+
+    def _take_section(self, section: Section) -> None:
+        self.planner.sections.pop(section.title, None)
+        if section.text.strip():
+            self.planner.sections[section.title] = section
+
     def fault(self, items: Sequence[int]) -> list[int]:
         """Items below raw were needed: protect them, count, and say which of them thrash."""
         below = [i for i in items if self.shown.level(i) < Level.RAW]
@@ -208,6 +223,9 @@ class Engine:
                     item = self.log.item_at(entry["item"])
                     if item is not None:
                         self.planner.digests.replace(item, entry["text"], entry["source"])
+                case "section":
+                    sources = tuple(entry["sources"])
+                    self._take_section(Section(title=entry["title"], text=entry["text"], sources=sources))
                 case "usage":
                     self.factor = entry["factor"]
                 case "undo":

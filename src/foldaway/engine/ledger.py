@@ -19,13 +19,15 @@ def commit_entry(commit: Commit, shown: Shown) -> dict[str, Any]:
         "type": "commit",
         **{k: v for k, v in asdict(commit).items() if k not in ("texts", "notes", "changes", "refused")},
         "changes": [
-            [c.item, int(c.before), int(c.after), c.reason, c.tokens_before, c.tokens_after] for c in commit.changes
+            [c.item, int(c.before), int(c.after), c.reason, c.tokens_before, c.tokens_after, c.action.value]
+            for c in commit.changes
         ],
         "refused": [[r.item, int(r.level), r.code, r.why] for r in commit.refused],
         "levels": {str(i): int(shown.level(i)) for i in changed},
         "texts": {str(i): shown.texts[i] for i in changed if i in shown.texts},
         "lines": {str(i): line for i, line in sorted(shown.lines.items())},
         "stages": {str(i): text for i, text in sorted(shown.stages.items())},
+        "sections": list(shown.sections.items()),
         "mention": shown.mention,
         "note": None if note is None else asdict(note),
     }
@@ -43,8 +45,9 @@ def apply_commit(shown: Shown, entry: dict[str, Any]) -> None:
     for key, text in entry["texts"].items():
         shown.texts[int(key)] = text
     shown.lines = {int(k): v for k, v in entry["lines"].items()}
-    # Ledgers of the first release knew no stages.
+    # Ledgers of the first release knew no stages and no sections.
     shown.stages = {int(k): v for k, v in entry.get("stages", {}).items()}
+    shown.sections = dict(entry.get("sections", ()))
     shown.mention = entry["mention"]
     note = entry["note"]
     shown.note = None if note is None else Note(**{**note, "covers": tuple(tuple(r) for r in note["covers"])})

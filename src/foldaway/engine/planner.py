@@ -21,7 +21,19 @@ from foldaway.engine.stubs import Stubs
 from foldaway.engine.window import Shown, View
 from foldaway.engine.words import PASTED, SMALLEST_GAIN, WORDS_REASON, WORDS_SHARE, Words
 from foldaway.model.items import Item, Kind, Level
-from foldaway.model.plan import Budget, Change, Commit, LevelChange, Mention, Prices, Refusal, Stage
+from foldaway.model.plan import (
+    Action,
+    Budget,
+    Change,
+    Commit,
+    LevelChange,
+    Mention,
+    Prices,
+    Refusal,
+    Section,
+    Stage,
+    action_of,
+)
 from foldaway.model.wire import PartType
 
 POLICY_TRIGGER = "policy"
@@ -31,16 +43,20 @@ NOTE_SHARE = 0.35
 SMALLEST_MASK_CHARS = 400
 
 
+Proposal = Change | Mention | Stage | Section
+"""What a policy may propose: levels of items, and what the fold note tells."""
+
+
 class Policy(Protocol):
     """Proposes level changes, best first; pure and deterministic. The planner cuts."""
 
-    def propose(self, snapshot: Snapshot) -> Iterable[Change | Mention | Stage]: ...
+    def propose(self, snapshot: Snapshot) -> Iterable[Proposal]: ...
 
 
 class NoPolicy:
     """Proposes nothing."""
 
-    def propose(self, snapshot: Snapshot) -> Iterable[Change | Mention | Stage]:
+    def propose(self, snapshot: Snapshot) -> Iterable[Proposal]:
         return ()
 
 
@@ -63,6 +79,8 @@ class Planner:
     strict: bool = False
     """Never abstract user words, whatever share of the room they take."""
     words_share: float = WORDS_SHARE
+    sections: dict[str, Section] = field(default_factory=dict)
+    """Passages handed in from outside (`Session.set_section`); every note opens with them."""
     digests: Digests = field(init=False)
     _floor: Floor = field(init=False)
     _pins: frozenset[int] = frozenset()
@@ -93,6 +111,8 @@ class Planner:
             Words(draft, self.log, hard, budget.tokens, self.words_share).make_room()
         for number in self.digests.outdated(shown):
             draft.set(self.log.items[number], Level.ABSTRACT, "a better digest came in")
+        for section in self.sections.values():
+            draft.section(section)
         snapshot = self.snapshot(draft, before, floor, low, budget, {**soft, **hard}).looked()
         whole = trigger == POLICY_TRIGGER or getattr(self.policy, "plans_whole", False)
         for change in self.policy.propose(snapshot):
@@ -101,6 +121,9 @@ class Planner:
                 continue
             if isinstance(change, Stage):
                 draft.stage(change.items)
+                continue
+            if isinstance(change, Section):
+                draft.section(change)
                 continue
             if not whole and draft.tokens() <= low and change.level < draft.shown.level(change.item):
                 break
@@ -131,7 +154,7 @@ class Planner:
         return Snapshot(
             step=self.log.step, tokens=tokens, target_tokens=low, budget_tokens=budget.tokens, floor_tokens=floor,
             protected=frozenset(kept), _log=self.log, _shown=draft.shown,
-            _line_cost=draft.line_price, _digests=self.digests,
+            sections_tokens=draft.sections_cost, _line_cost=draft.line_price, _digests=self.digests,
         )  # fmt: skip
 
     def _take(self, draft: Draft, change: Change, kept: dict[int, str], refused: list[Refusal]) -> None:
@@ -143,6 +166,8 @@ class Planner:
             code, why = "pinned", f"{item.kind.value} is never evicted"
         elif item.id in kept:
             code, why = "protected", kept[item.id]
+        elif change.action is Action.PRUNE and not self.obsolete(item):
+            code, why = "not-obsolete", "nothing newer proves it obsolete; fold or archive it"
         if code or item is None:
             refused.append(Refusal(item=change.item, level=change.level, code=code, why=why))
             return
@@ -154,7 +179,11 @@ class Planner:
         if change.lines is not None:
             text = self.stubs.part(item, self.log.result_text(item), *change.lines)
         reason = f"{WORDS_REASON}; its line made room" if item.pinned else change.reason
-        draft.set(item, level, reason, anchors=change.anchors, text=text)
+        draft.set(item, level, reason, anchors=change.anchors, text=text, action=change.action)
+
+    def obsolete(self, item: Item) -> bool:
+        """Whether something newer proves an item obsolete, so that it may be pruned."""
+        return self.log.superseded_by(item.id) > 0
 
     def _settle(self, draft: Draft, note_room: int, budget: Budget, hard: dict[int, str], soft: dict[int, str]) -> int:
         """Compose and count; keep the ceiling by the ladder. Returns the exact tokens."""
@@ -295,6 +324,7 @@ class Planner:
                 reason=draft.reasons[i],
                 tokens_before=self.log.items[i].tokens if draft.before[i] is Level.RAW else 0,
                 tokens_after=self._now(draft, self.log.items[i]) if draft.shown.level(i) > Level.STUB else 0,
+                action=draft.actions.get(i) or action_of(draft.shown.level(i)),
             )
             for i in sorted(draft.before)
             if draft.altered(i)

@@ -32,6 +32,8 @@ class Snapshot:
     """System prompt, tools and pinned items: what no policy can free."""
     protected: frozenset[int]
     """Visible items that must stay raw now: last turn, open calls, fresh recalls, pins."""
+    sections_tokens: int
+    """What passages handed in from outside take of the fold note."""
     _log: Log
     _shown: Shown
     _line_cost: Callable[[Item, Sequence[str]], int]

@@ -89,6 +89,10 @@ class Stubs:
         )
         return "\n".join((head, *lines))
 
+    def section(self, title: str, text: str) -> str:
+        """A passage of a fold note under its title: data, whoever wrote it."""
+        return f"{clean(title)}:\n{_OWN_MARK.sub(CLEANED, text.strip())}"
+
     def in_place(self, item: Item, anchors: Sequence[str]) -> str:
         """What replaces one result whose exchange stays."""
         listed = ": " + " ".join(clean(a) for a in anchors) if anchors else ""

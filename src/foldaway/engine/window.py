@@ -54,6 +54,8 @@ class Shown:
     """Item at stub -> its line in the fold note."""
     stages: dict[int, str] = field(default_factory=dict)
     """First item of a stretch -> what the fold note tells of the stretch."""
+    sections: dict[str, str] = field(default_factory=dict)
+    """Title -> what the fold note opens with, in this order."""
     mention: str = ""
     """Last line of the fold note: anchors that have no line of their own."""
     note: Note | None = None
@@ -68,7 +70,7 @@ class Shown:
     def copy(self) -> Shown:
         return Shown(
             levels=dict(self.levels), texts=dict(self.texts), lines=dict(self.lines),
-            stages=dict(self.stages), mention=self.mention,
+            stages=dict(self.stages), sections=dict(self.sections), mention=self.mention,
             note=self.note, turns=list(self.turns), upto=self.upto,
         )  # fmt: skip
 

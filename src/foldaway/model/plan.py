@@ -3,8 +3,42 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from foldaway.model.items import Level
+
+
+class Action(StrEnum):
+    """What is done to an item, with the promise that goes with it (S2.2)."""
+
+    KEEP = "keep"
+    MASK = "mask"
+    FOLD = "fold"
+    ARCHIVE = "archive"
+    PRUNE = "prune"
+
+    @property
+    def promise(self) -> str:
+        """What a reader of the ledger may rely on."""
+        return _PROMISES[self]
+
+
+_PROMISES = {
+    Action.KEEP: "shown word for word",
+    Action.MASK: "head, tail or a digest stands in place; what the view shows of it is not exact, recall is",
+    Action.FOLD: "a line or digest leads to it; comes back byte for byte",
+    Action.ARCHIVE: "not shown; found by id, words or its sub-goal; comes back byte for byte",
+    Action.PRUNE: "provably obsolete: newer items say the same or better; comes back byte for byte by id alone",
+}
+
+
+def action_of(level: Level) -> Action:
+    """The action that a level amounts to where nobody says more."""
+    if level is Level.RAW:
+        return Action.KEEP
+    if level >= Level.ABSTRACT:
+        return Action.MASK
+    return Action.FOLD if level is Level.STUB else Action.ARCHIVE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +75,8 @@ class Change:
     """Literals its stub line shall show, best first; None: the default choice."""
     lines: tuple[int, int] | None = None
     """For masked: the lines of its result that stay (from, to; 0-based, half open) instead of head and tail."""
+    action: Action | None = None
+    """What this is meant as; None: what the level amounts to. `PRUNE` is refused where nothing proves it obsolete."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +91,18 @@ class Stage:
     """Items, ascending, that the fold note shall tell of together: what was done to what, in a line or two."""
 
     items: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A passage that the fold note shall open with: a state, a running digest, an index of what is archived."""
+
+    title: str
+    """Unique in a note, one short line; a later section of the same title replaces the earlier one."""
+    text: str
+    """Whole lines; "" takes the section out."""
+    sources: tuple[int, ...] = ()
+    """Items it was made from, ascending."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +126,7 @@ class LevelChange:
     reason: str
     tokens_before: int
     tokens_after: int
+    action: Action = Action.FOLD
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

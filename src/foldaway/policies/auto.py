@@ -55,7 +55,7 @@ class Auto:
         room = max(0, snapshot.target_tokens - snapshot.floor_tokens)
         keep, kept_tokens = self._tail(snapshot, int(room * self.tail_share))
         spare = snapshot.budget_tokens - snapshot.floor_tokens - kept_tokens - 200
-        note_room = min(spare, max(room - kept_tokens - 100, int(room * self.note_share)))
+        note_room = min(spare, max(room - kept_tokens - 100, int(room * self.note_share))) - snapshot.sections_tokens
         ranked = self._ranked(snapshot)
         stages, told = self._stages(snapshot, int(note_room * self.stage_share))
         lines, mentioned, spent = self._note(snapshot, keep, note_room - told, ranked)

@@ -1,0 +1,39 @@
+"""Presets: the four systems and the default, each as data that names a policy and settings (S1 to S4 of the design).
+
+A preset is no second engine. What it sets is what a caller would set; what a caller says himself comes first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preset:
+    """What `Session(policy=NAME)` stands for."""
+
+    summary: str
+    """One line for a list of presets."""
+    policy: str
+    """Name of the policy that decides."""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """Its parameters, where they differ from its own defaults."""
+    low_share: float = 0.5
+    high_share: float = 1.0
+
+
+PRESETS: Mapping[str, Preset] = MappingProxyType(
+    {
+        "auto": Preset(summary="the default: the best of the four", policy="auto"),
+        "cwl": Preset(summary="structured eviction by episodes and what rests on them", policy="cwl"),
+    }
+)
+
+
+def preset(policy: object) -> Preset:
+    """The preset of this name; for other policies their plain settings."""
+    known = PRESETS.get(policy) if isinstance(policy, str) else None
+    return known or Preset(summary="", policy=policy if isinstance(policy, str) else "")
