@@ -80,7 +80,7 @@ def test_an_edited_history_starts_a_branch_and_the_old_one_stays_in_the_store() 
     assert texts(session) == ["1", "b", "3"]
     key = session.engine.log
     assert len(key.raws) == 3
-    assert len(store.read(session._session_id, 0)) == 3
+    assert len(store.read(session._kept.session, 0)) == 3
     assert texts(Session(budget=9000, store=store)) == ["1", "b", "3"]
 
 
@@ -329,7 +329,7 @@ def test_with_redaction_no_secret_reaches_the_store_and_a_resend_is_recognised()
     session = Session(budget=9000, store=store, redact=True)
     session.append(history)
     assert texts(session) == [m["content"] for m in history]
-    stored = "".join(store.read(session._session_id, 0) + store.read_ledger(session._session_id, 0))
+    stored = "".join(store.read(session._kept.session, 0) + store.read_ledger(session._kept.session, 0))
     assert secret not in stored
     assert "[redacted:" in stored
     again = Session(budget=9000, store=store, redact=True)

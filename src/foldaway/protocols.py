@@ -226,6 +226,25 @@ class Memories(Protocol):
         ...
 
 
+class Embedder(Protocol):
+    """Turns texts into vectors: near in meaning, near in angle. Safe to use from several threads."""
+
+    @property
+    def name(self) -> str:
+        """Of the model and its version: vectors are kept under it, and made anew when it changes."""
+        ...
+
+    @property
+    def dims(self) -> int: ...
+
+    def embed(self, texts: Sequence[str]) -> list[Sequence[float]]:
+        """One vector a text, in their order: float32, of unit length; all zeros where a text says nothing.
+
+        Raises MissingExtra where its package is not installed, EmbedError where an endpoint does not answer.
+        """
+        ...
+
+
 class Store(Memories, Protocol):
     """Where log, ledger, notes and memories live. Everything acknowledged survives `kill -9`; safe from several processes.
 

@@ -6,21 +6,21 @@ again, starts a branch when a client edits its history, and answers recalls.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from foldaway.engine import ledger
+from foldaway.engine.conditions import check_fixed, largest, shortened_words
 from foldaway.engine.engine import Engine
 from foldaway.engine.log import AnchorFinder, Log
+from foldaway.engine.looking import explanation, items_at, stand_in
 from foldaway.engine.planner import Planner, Policy
 from foldaway.engine.recall import DIRECTIVE, Recalled, as_data, recall, search
 from foldaway.engine.recall_tool import recall_tool
 from foldaway.engine.stubs import RecallBy, Stubs
-from foldaway.engine.window import Note, gone
-from foldaway.engine.words import WORDS_REASON
+from foldaway.engine.window import Note
 from foldaway.errors import OverBudget, RecallError, SettingsError, StoreError
+from foldaway.keeping import Kept, Record
 from foldaway.linking.anchors import anchors
 from foldaway.linking.declared import Declaration, Declared, declaration_of
 from foldaway.linking.graph import Link, Provenance
@@ -32,9 +32,9 @@ from foldaway.model.view import Explanation, View
 from foldaway.model.wire import Message, PartType, Quirks, TurnKind
 from foldaway.protocols import Hit, MessageCounter, SessionKey, Store
 from foldaway.protocols import Note as StoredNote
-from foldaway.settings.parts import make_policy, make_store
+from foldaway.settings.parts import make_policy
 from foldaway.settings.presets import preset
-from foldaway.stores.redaction import RedactingStore, redact
+from foldaway.stores.redaction import redact
 from foldaway.tokens import Calibration, RequestCounter, context_window, get_counter
 from foldaway.wire import get_wire
 
@@ -111,11 +111,10 @@ class Session:
         self._budget: int | None = budget
         self._window = window
         self._declared = Declared()
-        self._open_store(store, user, name, clock)
+        key = SessionKey(user=user, name=name)
+        self._kept = Kept(store, key, redact=redact, clock=clock, warn=self._warn)
         self._engine = self._new_engine()
         self._client: list[Message] = []
-        self._records: list[str] = []
-        self._stored = 0
         self._last_view: list[Message] = []
         self._viewed_at = 0
         self._shift: tuple[int, int] | None = None
@@ -138,21 +137,21 @@ class Session:
         if origins and len(origins) != len(fresh):
             raise SettingsError(f"{len(origins)} origins for {len(fresh)} messages; expected one for each")
         if self._closed:
-            raise StoreError(f"session {self._key.name!r} is closed; open it again to go on")
+            raise StoreError(f"session {self._kept.key.name!r} is closed; open it again to go on")
         for target in needs:
             self._known(target)
-        self._take_in(fresh, list(origins) or [""] * len(fresh))
+        self._take_in([Record(m, o) for m, o in zip(fresh, origins or [""] * len(fresh), strict=True)])
         for _ in range(MOST_RETRIES):
-            if self._write():
+            if self._kept.write():
                 break
             # Another process was first: what it wrote comes before ours.
             self._reload()
         else:
             # Refused as a whole: a caller that tries again must not find half of it here.
-            del self._records[self._stored :]
+            self._kept.drop_pending()
             self._reload()
             raise StoreError(
-                f"other processes keep writing to session {self._key.name!r}: these messages are not stored"
+                f"other processes keep writing to session {self._kept.key.name!r}: these messages are not stored"
             )
         for position in range(len(self._client) - len(fresh), len(self._client)) if needs else ():
             for item in self.items_of(position):
@@ -187,7 +186,7 @@ class Session:
         """
         self._serve_directives()
         budget = self._resolve_budget()
-        self._check_fixed(budget)
+        check_fixed(self._engine, *self._fixed_parts(), budget, may_send=self._fixed_over == "send")
         messages, tokens, commit = self._engine.view()
         messages = [clean(m) for m in messages]
         self._own_tokens = tokens
@@ -234,9 +233,8 @@ class Session:
     def _recount(self) -> None:
         """Count everything anew for another model; what was decided stays."""
         self._counter = RequestCounter(get_counter(self._model, self.format), self.format)
-        records = [json.loads(r) for r in self._records]
         saved = self._engine.unsaved
-        self._rebuild([r["m"] for r in records], [r.get("o", "") for r in records], list(self._engine.entries))
+        self._rebuild(self._kept.records(), list(self._engine.entries))
         self._engine.unsaved = saved
 
     def report_usage(self, usage: Mapping[str, Any] | None) -> None:
@@ -284,7 +282,8 @@ class Session:
 
     def search(self, query: str, limit: int = 10) -> list[Hit]:
         """Notes and items about some words, notes first; any text is a legal query."""
-        hits = list(self._notes_store().search(self._store_id(), query, limit))
+        store, mine = self._kept.notes()
+        hits = list(store.search(mine, query, limit))
         for item in search(self._engine.log, query, limit):
             hits.append(Hit(ref=str(item.id), text=f"{item.title}", score=0.0))
         return hits[:limit]
@@ -293,13 +292,16 @@ class Session:
 
     def remember(self, text: str, *, key: str, at: str | None = None) -> StoredNote:
         """Keep a note apart from the messages; the same key again tells the same subject anew."""
-        return self._notes_store().put_note(self._store_id(), key=key, text=text, at=at)
+        store, mine = self._kept.notes()
+        return store.put_note(mine, key=key, text=text, at=at)
 
     def notes(self) -> list[StoredNote]:
-        return self._notes_store().notes(self._store_id())
+        store, mine = self._kept.notes()
+        return store.notes(mine)
 
     def note(self, *, key: str | None = None, handle: str | None = None) -> StoredNote | None:
-        return self._notes_store().note(self._store_id(), key=key, handle=handle)
+        store, mine = self._kept.notes()
+        return store.note(mine, key=key, handle=handle)
 
     # -- control
 
@@ -328,23 +330,7 @@ class Session:
 
     def explain(self, item: int) -> Explanation:
         """Why an item is gone or still here, and who depends on it."""
-        known = self._known(item)
-        log, shown = self._engine.log, self._engine.shown
-        reason, commit, step = "never changed", None, None
-        for entry in self._engine.entries:
-            for change in entry.get("changes", ()) if entry["type"] == "commit" else ():
-                if change[0] == item:
-                    reason, commit, step = change[3], entry["number"], entry["step"]
-        return Explanation(
-            item=item, title=known.title, kind=known.kind.value, level=shown.level(item).name.lower(),
-            tokens=known.tokens, reason=reason, commit=commit, step=step,
-            needed_by=tuple(
-                (k.source, round(k.weight, 3), k.provenance.value, k.why) for k in log.graph.needed_by(item)
-            ),
-            needs=tuple((k.target, round(k.weight, 3), k.provenance.value, k.why) for k in log.graph.needs(item)),
-            pinned=known.pinned or item in self._engine.pins, faults=self._engine.faults.get(item, 0),
-            stand_in=self._stand_in_of(known),
-        )  # fmt: skip
+        return explanation(self._engine, self._known(item))
 
     def digest(self, item: int) -> str:
         """What stands for an item where it is shown by a digest; "" for items that are shown whole or not at all."""
@@ -368,7 +354,7 @@ class Session:
     def set_section(self, title: str, text: str, sources: Sequence[int] = (), made_by: str = "caller") -> None:
         """Open the fold note with a passage of your own from the next commit on, say a running digest; "" takes it out.
 
-        It is kept in the ledger. Its room is taken from what else the note tells; when there is none, it gives way last.
+        It is kept in the ledger. Its room is taken from what else the note tells; it gives way last.
         Raises SettingsError for an empty title, RecallError for unknown sources.
         """
         if not title.strip():
@@ -431,24 +417,12 @@ class Session:
 
     def items_of(self, position: int) -> tuple[int, ...]:
         """Ids of the items made from the client's message at this position (0 is the first)."""
-        log = self._engine.log
-        position = self._log_position(position)
-        for at, count in self._engine.injections:
-            position += count if at <= position else 0
-        found: list[int] = []
-        for turn in log.turns_from_source(position):
-            sources = log.turns[turn].sources
-            at = sources.index(position)
-            for item in log.items_of_turn(turn):
-                messages = {log.turns[turn].parts[p].message for p in item.parts}
-                if len(sources) != len(log.turns[turn].messages) or at in messages:
-                    found.append(item.id)
-        return tuple(found)
+        return items_at(self._engine, self._log_position(position))
 
     def stand_in(self, position: int) -> str | None:
         """What the last view shows instead of the client's message at this position; None where it is shown whole."""
         for number in self.items_of(position):
-            text = self._stand_in_of(self._engine.log.items[number])
+            text = stand_in(self._engine, self._engine.log.items[number])
             if text is not None:
                 return text
         return None
@@ -456,8 +430,7 @@ class Session:
     def close(self) -> None:
         """Everything is already saved; this only lets go of the store. Nothing can be appended afterwards."""
         self._closed = True
-        if self._owns_store and self._store is not None:
-            self._store.close()
+        self._kept.close()
 
     def __enter__(self) -> Session:
         return self
@@ -483,7 +456,11 @@ class Session:
         )  # fmt: skip
 
     def _fixed(self) -> int:
-        return self._counter.system(self._system) + self._counter.tools(self._view_tools())
+        return sum(self._fixed_parts())
+
+    def _fixed_parts(self) -> tuple[int, int]:
+        """Tokens of the system prompt and of the tools."""
+        return self._counter.system(self._system), self._counter.tools(self._view_tools())
 
     def _view_tools(self) -> list[Any] | None:
         if self._stubs.recall is not RecallBy.TOOL:
@@ -515,40 +492,19 @@ class Session:
         self._engine.budget = Budget(tokens=budget, window_tokens=safe, low_share=self._low, high_share=self._high)
         return budget
 
-    def _check_fixed(self, budget: int) -> None:
-        fixed = self._fixed()
-        system = self._counter.system(self._system)
-        instructions = sum(
-            self._engine.log.turn_tokens[t]
-            for t, turn in enumerate(self._engine.log.turns[:8])
-            if turn.kind is TurnKind.INSTRUCTION
-        )
-        tools = fixed - system
-        room = self._engine.budget.window_tokens
-        over_window = room is not None and fixed + instructions > room
-        if fixed + instructions <= self._engine.budget.tokens or (self._fixed_over == "send" and not over_window):
-            return
-        missing = fixed + instructions - budget
-        raise OverBudget(
-            f"the system text ({system + instructions} tokens) and the tools ({tools} tokens) alone are over the "
-            f"budget of {budget} tokens by {missing}; shorten them or raise the budget",
-            missing_tokens=missing,
-            largest=(("system", system + instructions), ("tools", tools)),
-        )
-
     def _as_view(self, messages: list[Message], tokens: int, budget: int, commit: Commit | None) -> View:
         limits = self._engine.effective_budget()
         missing = max(0, tokens - limits.tokens)
-        largest = self._largest() if missing else ()
+        named = largest(self._engine, *self._fixed_parts()) if missing else ()
         warnings = [self._assumed] if self._assumed else []
         if missing:
-            named = ", ".join(f"{what} ({n} tokens)" for what, n in largest)
-            text = f"over the budget of {budget} tokens by {missing}: what may not be evicted is too large: {named}"
+            parts = ", ".join(f"{what} ({n} tokens)" for what, n in named)
+            text = f"over the budget of {budget} tokens by {missing}: what may not be evicted is too large: {parts}"
             if limits.window_tokens is not None and tokens > limits.window_tokens:
-                raise OverBudget(text, missing_tokens=missing, largest=largest)
+                raise OverBudget(text, missing_tokens=missing, largest=named)
             warnings.append(text)
             self._warn(text)
-        shortened = self._shortened_words(commit)
+        shortened = shortened_words(self._engine.log.items, commit)
         if shortened:
             warnings.append(shortened)
             self._warn(shortened)
@@ -557,45 +513,14 @@ class Session:
         shown, items = self._engine.shown, self._engine.log.items
         return View(
             messages=messages, system=copy(self._system), tools=copy(self._view_tools()), tokens=tokens,
-            budget=budget, missing_tokens=missing, largest=largest, warnings=tuple(warnings), commit=commit,
+            budget=budget, missing_tokens=missing, largest=named, warnings=tuple(warnings), commit=commit,
             step=self._engine.log.step, _covers=lambda i: _covered(i, shown.note, shown.level(i), items),
         )  # fmt: skip
-
-    def _shortened_words(self, commit: Commit | None) -> str:
-        """The condition of S1.9: user words that this commit shows shortened or only by the fold note."""
-        items = self._engine.log.items
-        changed = [c for c in commit.changes if items[c.item].kind in (Kind.USER, Kind.GOAL)] if commit else []
-        short = [f"#{c.item}" for c in changed if Level.STUB < c.after < Level.RAW]
-        gone = [f"#{c.item}" for c in changed if c.after <= Level.STUB < c.before]
-        if not short and not gone:
-            return ""
-        return f"{WORDS_REASON}: {len(short)} abstracted, {len(gone)} folded ({', '.join([*short, *gone][:8])})"
-
-    def _largest(self) -> tuple[tuple[str, int], ...]:
-        """The largest parts of the view that could not be folded."""
-        engine = self._engine
-        parts = [("system", self._counter.system(self._system)), ("tools", self._counter.tools(self._view_tools()))]
-        for turn, tokens in engine.view_cache.per_turn.items():
-            items = engine.log.items_of_turn(turn)
-            if items:
-                biggest = max(items, key=lambda i: (i.tokens, -i.id))
-                parts.append((f"{biggest.kind.value} #{biggest.id}", tokens))
-        return tuple(sorted((p for p in parts if p[1]), key=lambda p: (-p[1], p[0]))[:3])
-
-    def _stand_in_of(self, item: Item) -> str | None:
-        shown = self._engine.shown
-        level = shown.level(item.id)
-        if level is Level.RAW:
-            return None
-        note = shown.note
-        if gone(shown, item) and note is not None and note.holds(item.id):
-            return note.text
-        return shown.texts.get(item.id)
 
     def _known(self, item: int) -> Item:
         known = self._engine.log.item_at(item)
         if known is None:
-            raise RecallError(f"no item #{str(item).lstrip('#')} in session {self._key.name!r}")
+            raise RecallError(f"no item #{str(item).lstrip('#')} in session {self._kept.key.name!r}")
         return known
 
     def _recall_chars(self) -> int:
@@ -636,56 +561,11 @@ class Session:
 
     # -- inside: store
 
-    def _open_store(
-        self, store: str | Store | None, user: str, name: str, clock: Callable[[], datetime] | None
-    ) -> None:
-        for what, value in (("user", user), ("session", name)):
-            if not value or not value.strip():
-                raise StoreError(f"the {what} name is empty; a {what} needs a name of its own")
-        self._key = SessionKey(user=user, name=name)
-        self._clock = clock
-        self._owns_store = isinstance(store, str)
-        made = make_store(store, clock=clock)
-        self._store: Store | None = RedactingStore(made) if made is not None and self._redact else made
-        self._session_id = self._store.open(self._key) if self._store is not None else ""
-        self._branch_id = self._store.head(self._session_id) if self._store is not None else 0
-        self._notes: tuple[Store, str] | None = None
-        for text in getattr(made, "recovered", ()):
-            self._warn(text)
-
-    def _notes_store(self) -> Store:
-        if self._store is not None:
-            return self._store
-        if self._notes is None:
-            store = make_store("memory:", clock=self._clock)
-            assert store is not None
-            self._notes = (store, store.open(self._key))
-        return self._notes[0]
-
-    def _store_id(self) -> str:
-        self._notes_store()
-        return self._session_id if self._notes is None else self._notes[1]
-
-    def _take_in(self, fresh: list[Message], origins: list[str]) -> None:
-        self._engine.append(fresh, origins)
-        self._client.extend(fresh)
-        self._records.extend(dumps({"m": m, "o": o} if o else {"m": m}) for m, o in zip(fresh, origins, strict=True))
-
-    def _write(self) -> bool:
-        """Store what is not stored yet; False when another process wrote to this branch meanwhile.
-
-        A store that fails does not stop the call: what is missing is written with the next messages (I9).
-        """
-        if self._store is None:
-            return True
-        try:
-            done = self._store.append(self._session_id, self._branch_id, self._stored, self._records[self._stored :])
-        except StoreError as error:
-            self._warn(f"not stored yet, will be tried again: {error}")
-            return True
-        if done:
-            self._stored = len(self._records)
-        return done
+    def _take_in(self, fresh: Sequence[Record]) -> None:
+        messages, origins = [r.message for r in fresh], [r.origin for r in fresh]
+        self._engine.append(messages, origins)
+        self._client.extend(messages)
+        self._kept.take(messages, origins)
 
     def _save(self) -> None:
         engine = self._engine
@@ -693,45 +573,25 @@ class Session:
             for failure in failures:
                 self._warn(failure)
             failures.clear()
-        fresh = engine.entries[engine.unsaved :]
-        if self._store is not None and fresh:
-            try:
-                self._store.write_ledger(self._session_id, self._branch_id, [ledger.dumps(e) for e in fresh])
-            except StoreError as error:
-                self._warn(f"decisions not stored yet, will be tried again: {error}")
-                return
-        engine.unsaved = len(engine.entries)
+        if self._kept.save(engine.entries[engine.unsaved :]):
+            engine.unsaved = len(engine.entries)
 
     def _load(self) -> None:
         """What the store has of this session: log first, then the decisions."""
-        if self._store is None:
-            return
-        self._records = self._store.read(self._session_id, self._branch_id)
-        self._stored = len(self._records)
-        records = [json.loads(r) for r in self._records]
-        entries: list[dict[str, Any]] = []
-        for entry in map(ledger.loads, self._store.read_ledger(self._session_id, self._branch_id)):
-            if entry["type"] == "branch":
-                # What the older branch decided after the fork is not ours.
-                entries = [e for e in entries if e["raws"] <= entry["upto"]]
-            entries.append(entry)
-        self._rebuild([r["m"] for r in records], [r.get("o", "") for r in records], entries)
+        if self._kept.store is not None:
+            self._rebuild(*self._kept.load())
 
     def _reload(self) -> None:
         """Take over what the store has; what we could not store yet comes behind it."""
-        assert self._store is not None
-        pending = [json.loads(r) for r in self._records[self._stored :]]
-        self._branch_id = self._store.head(self._session_id)
+        pending = self._kept.pending()
+        self._kept.to_head()
         self._load()
         if pending:
-            self._take_in([r["m"] for r in pending], [r.get("o", "") for r in pending])
+            self._take_in(pending)
 
     def _reload_if_behind(self) -> bool:
         """Whether another process went on with this session; then we are where it is."""
-        if self._store is None:
-            return False
-        head = self._store.head(self._session_id)
-        if head == self._branch_id and len(self._store.read(self._session_id, head, self._stored)) == 0:
+        if not self._kept.behind():
             return False
         self._reload()
         return True
@@ -755,7 +615,8 @@ class Session:
             return position
         return position - self._shift[0] + self._shift[1]
 
-    def _rebuild(self, messages: list[Message], origins: list[str], entries: list[dict[str, Any]]) -> None:
+    def _rebuild(self, records: Sequence[Record], entries: list[dict[str, Any]]) -> None:
+        messages, origins = [r.message for r in records], [r.origin for r in records]
         engine = self._engine = self._new_engine()
         engine.restoring = True
         self._resolve_budget()
@@ -789,7 +650,7 @@ class Session:
         self._link_declared()
         engine.restore(entries)
         engine.restoring = False
-        self._client, self._shift = list(messages), None
+        self._client, self._shift = messages, None
         engine._refresh()
         self._last_view = [copy(m) for m in engine.log.wire.finish(engine.view_cache.messages, engine.log.quirks)]
         self._viewed_at = len(self._client)
@@ -799,13 +660,9 @@ class Session:
         if self._shift is not None and at < self._shift[0]:
             at = 0  # an edit inside a view that the client adopted: its own history starts anew
         at = self._log_position(at)
-        if self._store is not None:
-            self._branch_id = self._store.fork(self._session_id, self._branch_id, at)
-        records = [json.loads(r) for r in self._records[:at]]
         raws = at + sum(n for start, n in self._engine.injections if start < at)
         entries = [e for e in self._engine.entries if e["raws"] <= raws]
-        self._records, self._stored = self._records[:at], at
-        self._rebuild([r["m"] for r in records], [r.get("o", "") for r in records], entries)
+        self._rebuild(self._kept.fork(at), entries)
         self._engine.unsaved = len(entries)
         self._engine._record({"type": "branch", "upto": raws})
 

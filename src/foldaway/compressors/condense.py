@@ -152,18 +152,18 @@ class _Sheet:
 
     def gather(self) -> None:
         """Find the names of all lines; put the lines in the order in which they are to be kept."""
-        lines, ratings, add = self._named, self._ratings, self._found.add
+        lines, ratings = self._named, self._ratings
         head, tail = searched(lines)
         keys: list[tuple[float, int]] = []
-        for index, line in enumerate(lines):
-            rating = ratings[index]
-            if rating < 0:
-                continue
-            fresh = 0
-            if index < head or index >= tail or rating >= 1:
-                fresh, self._names_of[index] = add(line, index)
+        looked = [n for n, r in enumerate(ratings) if r >= 1 or (r >= 0 and (n < head or n >= tail))]
+        for index, (fresh, names) in zip(
+            looked, self._found.add_all([lines[n] for n in looked], looked), strict=True
+        ):
+            if names:
+                self._names_of[index] = names
             # Worth of a line among its equals: the share of it that would have to be listed anyway.
-            keys.append((-rating - min(1.0, fresh / (len(line) + 8)), index))
+            keys.append((-ratings[index] - min(1.0, fresh / (len(lines[index]) + 8)), index))
+        keys += [(-ratings[n], n) for n in range(head, tail) if 0 <= ratings[n] < 1]
         keys.sort()
         self._order = [index for _, index in keys]
 

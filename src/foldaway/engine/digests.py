@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from foldaway.compressors import attachment
 from foldaway.compressors.base import Digest, Hint
 from foldaway.compressors.checker import unsupported
 from foldaway.compressors.registry import Registry
@@ -17,10 +18,10 @@ from foldaway.compressors.stage import Call
 from foldaway.compressors.stage import digest as stage_digest
 from foldaway.compressors.superseded import digest as superseded_digest
 from foldaway.engine.log import Log
-from foldaway.engine.stubs import Stubs
+from foldaway.engine.stubs import MASK_CHARS, Stubs
 from foldaway.engine.window import Shown
 from foldaway.model.items import Item, Kind, Level
-from foldaway.model.wire import PartType
+from foldaway.model.wire import PartType, TurnKind
 
 SHARE = 0.25
 """Of an item's tokens its digest may take."""
@@ -32,6 +33,42 @@ STAGE_CHARS = 280
 """What is told of a stage."""
 MADE_BY_CHARS = 60
 """Of the name of whoever wrote a digest, its mark shows this much."""
+ATTACHMENT_CHARS = 400
+"""The line that stands for a picture or a document."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A digest to make, with all that it takes: values that nobody changes, so any thread may `make` it."""
+
+    item: Item
+    room_chars: int
+    text: str
+    hint: Hint
+    registry: Registry
+    newest: int = 0
+    """The item that superseded this one; 0: none did."""
+    later: str = ""
+    """Its text."""
+
+    def make(self) -> Digest:
+        """Linear in the texts."""
+        if self.newest:
+            return superseded_digest(self.text, self.later, self.newest, self.room_chars)
+        return self.registry.digest(self.text, self.hint, self.room_chars)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Costs:
+    """What an item costs at each level, in the target model's tokens."""
+
+    raw: int
+    masked: int
+    """Head and tail; `raw` where there is nothing to cut."""
+    abstract: int
+    """Its digest with the mark; `raw` for items that no digest stands for."""
+    stub: int
+    """Its line in a fold note, before any anchors."""
 
 
 @dataclass(slots=True)
@@ -41,8 +78,11 @@ class Digests:
     log: Log
     stubs: Stubs
     registry: Registry = field(default_factory=Registry)
+    wanted: bool = True
+    """Whether the policy ever shows an item by its digest: then they are made ahead (see `preparing`)."""
     _texts: dict[tuple[int, int, int], str] = field(default_factory=dict)
-    _tokens: dict[int, int] = field(default_factory=dict)
+    _costs: dict[tuple[int, int], Costs] = field(default_factory=dict)
+    _lines: dict[tuple[int, int], int] = field(default_factory=dict)
     _stages: dict[tuple[int, int], str] = field(default_factory=dict)
     _given: dict[int, str] = field(default_factory=dict)
     """Texts handed in, with their mark."""
@@ -67,27 +107,76 @@ class Digests:
 
     def tokens(self, item: Item) -> int:
         """What `text` costs. Microseconds after the first time."""
-        known = self._tokens.get(item.id)
+        return self.costs(item).abstract
+
+    def costs(self, item: Item) -> Costs:
+        """What the item costs at each level; makes its digest. Microseconds after the first time."""
+        key = item.id, self.log.superseded_by(item.id)
+        known = self._costs.get(key)
         if known is None:
-            known = self._tokens[item.id] = self.log.counter.counter.count(self.text(item))
+            count = self.log.counter.counter.count
+            masked = abstract = item.tokens
+            text = self.log.result_text(item)
+            if item.kind not in NO_DIGEST and len(text) > 2 * MASK_CHARS:
+                masked = min(masked, count(self.stubs.mask(item, text, MASK_CHARS)))
+            if self.worthwhile(item):
+                abstract = count(self.text(item))
+            known = Costs(raw=item.tokens, masked=masked, abstract=abstract, stub=self.line_tokens(item))
+            if self._settled(item):
+                self._costs[key] = known
         return known
+
+    def line_tokens(self, item: Item) -> int:
+        """What the item's line costs in a fold note, before any anchors."""
+        key = item.id, self.log.superseded_by(item.id)
+        known = self._lines.get(key)
+        if known is None:
+            line = self.stubs.line(item, (), said_beside(self.log, item), key[1])
+            known = self.log.counter.counter.count(line) + 1
+            if self._settled(item):
+                self._lines[key] = known
+        return known
+
+    def ready(self, item: Item) -> bool:
+        """Whether the item's digest is made, so that a decision only looks it up."""
+        newest = self.log.superseded_by(item.id)
+        return item.id in self._given or (item.id, self.room_chars(item), newest) in self._texts
 
     def within(self, item: Item, room_chars: int) -> str:
         """A digest in about `room_chars` characters, its mark beside."""
-        key = (item.id, room_chars, self.log.superseded_by(item.id))
+        key = item.id, room_chars, self.log.superseded_by(item.id)
         known = self._texts.get(key)
         if known is None:
-            digest = self.of(item, room_chars)
-            known = self._texts[key] = self.stubs.digest(item, digest.text, digest.content, digest.lost)
+            known = self.adopt(job := self.job(item, room_chars), job.make())
         return known
 
     def of(self, item: Item, room_chars: int) -> Digest:
         """The digest as a value, with its facts; linear in the item's text (and in that of what superseded it)."""
+        return self.job(item, room_chars).make()
+
+    def job(self, item: Item, room_chars: int) -> Job:
+        """All that it takes to make the item's digest, for whoever makes it. O(its text)."""
         newest = self.log.superseded_by(item.id)
-        if newest:
-            later = self.log.result_text(self.log.items[newest])
-            return superseded_digest(self.log.result_text(item), later, newest, room_chars)
-        return self.registry.digest(self.log.result_text(item), hint_of(self.log, item), room_chars)
+        return Job(
+            item=item, room_chars=room_chars, text=self.log.result_text(item), hint=hint_of(self.log, item),
+            registry=self.registry, newest=newest,
+            later=self.log.result_text(self.log.items[newest]) if newest else "",
+        )  # fmt: skip
+
+    def adopt(self, job: Job, digest: Digest) -> str:
+        """Keep what a job made; the text with its mark. From the session's own thread."""
+        text = self.stubs.digest(job.item, digest.text, digest.content, digest.lost)
+        # An item that waits for results may come again under its id with more in it.
+        if self._settled(job.item):
+            self._texts[job.item.id, job.room_chars, job.newest] = text
+        return text
+
+    def attachment(self, item: Item) -> Digest:
+        """A picture, a document or sound as one line. Reads the head of its data only."""
+        return attachment.digest(attachment.described(self.log.block(item), item.tokens), ATTACHMENT_CHARS)
+
+    def _settled(self, item: Item) -> bool:
+        return item.turn < self.log.settled
 
     def stage(self, items: Sequence[int]) -> str:
         """Several items as one stage, by the text that the fold note gives it. Once for each stretch."""
@@ -108,7 +197,7 @@ class Digests:
     def replace(self, item: Item, text: str, made_by: str) -> None:
         """Use this text instead from now on; what is shown already stays until the next commit. Checks nothing."""
         self._given[item.id] = self.stubs.digest(item, text, f"written by {made_by[:MADE_BY_CHARS]}", "")
-        self._tokens.pop(item.id, None)
+        self._costs.pop((item.id, self.log.superseded_by(item.id)), None)
 
     def outdated(self, shown: Shown) -> list[int]:
         """Items shown by another digest than the one handed in for them, ascending. O(digests handed in)."""
@@ -133,6 +222,24 @@ class Digests:
 
     def _chars_per_token(self, item: Item) -> float:
         return max(1.0, len(self.log.result_text(item)) / max(1, item.tokens))
+
+
+def said_beside(log: Log, item: Item) -> str:
+    """The agent's own words beside a call, for the first call of its turn: what it was after."""
+    for other in log.items_of_turn(item.turn):
+        if other.kind is Kind.THOUGHT:
+            return log.text_of(other)
+        if carries(log, other):
+            break
+    return ""
+
+
+def carries(log: Log, item: Item) -> bool:
+    """Whether an item holds something that came back, in whose place a text can stand."""
+    turn = log.turns[item.turn]
+    if turn.kind is TurnKind.OBSERVATION:
+        return True
+    return any(turn.parts[p].type is PartType.RESULT for p in item.parts)
 
 
 def hint_of(log: Log, item: Item) -> Hint:

@@ -19,7 +19,9 @@ from foldaway.linking.episodes import Episodes
 from foldaway.linking.graph import Graph
 from foldaway.linking.index import AnchorIndex
 from foldaway.linking.kinds import Kinds, same_file
+from foldaway.linking.phases import Phases
 from foldaway.linking.reuse import link_reuse
+from foldaway.linking.subgoals import SubGoals
 from foldaway.model.items import Item, Kind
 from foldaway.model.wire import Message, Part, PartType, Quirks, Repair, Turn, TurnKind
 from foldaway.protocols import MessageCounter, Wire
@@ -56,6 +58,8 @@ class Log:
     anchors: AnchorIndex = field(default_factory=AnchorIndex)
     graph: Graph = field(default_factory=Graph)
     episodes: Episodes = field(default_factory=Episodes)
+    subgoals: SubGoals = field(default_factory=SubGoals)
+    phases: Phases = field(default_factory=Phases)
     failures: list[str] = field(default_factory=list)
     """What went wrong in exchangeable parts and was worked around."""
     repairs: list[Repair] = field(default_factory=list)
@@ -224,8 +228,18 @@ class Log:
         for index in range(self.settled, upto):
             for item in self.items_of_turn(index):
                 self._index(item)
-            self.episodes.observe(index, self.turns[index], self.items_of_turn(index), self.turn_step[index])
+            self._follow_work(index)
         self.settled = upto
+
+    def _follow_work(self, index: int) -> None:
+        """What the agent is after: the turn's episode, then the sub-goals it works on, then the phase."""
+        turn, items, step = self.turns[index], self.items_of_turn(index), self.turn_step[index]
+        self.episodes.observe(index, turn, items, step)
+        if self._own(turn):
+            return
+        episode = self.episodes.episode_of(index)
+        self.subgoals.observe(index, turn, items, step, episode, self.anchors)
+        self.phases.observe(index, turn, items, step, self.kinds, episode, self.subgoals.since(index))
 
     def _note_result(self, item: Item) -> None:
         if item.tokens < SAME_TOKENS or item.pinned:

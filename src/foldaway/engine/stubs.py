@@ -20,6 +20,8 @@ SAID_CHARS = 64
 """Of the agent's own words beside a call a stub line quotes this much."""
 LARGE_TOKENS = 1_000
 """From this size on a stub line says how large its item is."""
+MASK_CHARS = 1600
+"""Characters of head and tail that a masked text keeps where the policy does not choose."""
 MARK = "[foldaway"
 """How everything that Foldaway writes into a view begins."""
 
@@ -125,8 +127,10 @@ class Stubs:
         what = f"digest of #{item.id} ({clean(content)}, {size(item.tokens)} tokens{left_out})"
         return f"{MARK}: {what}. {self.ask(f'#{item.id}')}]\n{_OWN_MARK.sub(CLEANED, text)}"
 
-    def attachment(self, item: Item) -> str:
-        return f"{MARK}: {clean(item.title)}, #{item.id}, folded away. {self.ask(f'#{item.id}')}]"
+    def attachment(self, item: Item, about: str) -> str:
+        """What replaces a picture or a document; `about`: one line that tells of it."""
+        what = clean(about.strip("[]") or item.title)
+        return f"{MARK}: {what}, #{item.id}, folded away. {self.ask(f'#{item.id}')}]"
 
     def arguments(self, item: Item) -> dict[str, str]:
         """What replaces a call's arguments, whole."""

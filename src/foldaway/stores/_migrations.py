@@ -59,5 +59,34 @@ _FIRST = (
     ),
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST,)
+_SECOND = (
+    # A scope is whose memories (a tenant's number) or which pool's (a negative number): see `_scopes`.
+    """CREATE TABLE memories (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, scope INTEGER NOT NULL, tenant INTEGER NOT NULL,
+        superseded INTEGER NOT NULL, told_at INTEGER NOT NULL, expires_at INTEGER, words INTEGER NOT NULL,
+        item INTEGER NOT NULL, access BLOB NOT NULL, kind BLOB NOT NULL, pool BLOB NOT NULL, subject BLOB NOT NULL,
+        task BLOB NOT NULL, source BLOB NOT NULL, session BLOB NOT NULL, owner BLOB NOT NULL,
+        digest BLOB NOT NULL UNIQUE, packed INTEGER NOT NULL, data BLOB NOT NULL)""",
+    "CREATE INDEX memories_told ON memories (scope, told_at)",
+    "CREATE INDEX memories_kind ON memories (scope, kind, told_at)",
+    "CREATE INDEX memories_subject ON memories (scope, subject) WHERE subject <> x''",
+    "CREATE INDEX memories_task ON memories (scope, task) WHERE task <> x''",
+    "CREATE INDEX memories_source ON memories (scope, source) WHERE source <> x''",
+    "CREATE INDEX memories_session ON memories (scope, session) WHERE session <> x''",
+    "CREATE INDEX memories_expiry ON memories (expires_at) WHERE expires_at IS NOT NULL",
+    "CREATE TABLE memory_scopes (scope INTEGER PRIMARY KEY, memories INTEGER NOT NULL, words INTEGER NOT NULL)",
+    "CREATE TABLE contradictions (one INTEGER, other INTEGER, PRIMARY KEY (one, other)) WITHOUT ROWID",
+    "CREATE TABLE models (id INTEGER PRIMARY KEY, name BLOB NOT NULL UNIQUE, dimensions INTEGER NOT NULL)",
+    # Ids only grow, so whoever mirrors vectors in memory reads on from where it was, and learns here what is gone.
+    """CREATE TABLE vectors (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, model INTEGER NOT NULL, scope INTEGER NOT NULL,
+        memory INTEGER NOT NULL, data BLOB NOT NULL, UNIQUE (memory, model))""",
+    "CREATE INDEX vectors_scope ON vectors (model, scope)",
+    "CREATE TABLE forgotten (id INTEGER PRIMARY KEY AUTOINCREMENT, memory INTEGER NOT NULL)",
+    r"""CREATE VIRTUAL TABLE memory_words USING fts5 (
+        terms, content = '', detail = none, columnsize = 0,
+        tokenize = "ascii tokenchars '!#$%&()*+,-./:;<=>?@[\]^_{|}~'")""",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND)
 """Step n (counted from 1) leads from version n - 1 to n."""

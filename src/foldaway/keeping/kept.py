@@ -1,0 +1,149 @@
+"""One session in its store: what came in, what was decided, which branch is in use.
+
+A store that fails does not stop the call: what is missing is written with the next messages (I9). Without a store
+everything stays in memory.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from foldaway.engine import ledger
+from foldaway.errors import StoreError
+from foldaway.model.jsonlike import dumps
+from foldaway.model.wire import Message
+from foldaway.protocols import SessionKey, Store
+from foldaway.settings.parts import make_store
+from foldaway.stores.redaction import RedactingStore
+
+
+class Record(NamedTuple):
+    """One message as the log keeps it."""
+
+    message: Message
+    origin: str = ""
+    """"environment" where the caller said so."""
+
+
+class Kept:
+    """The records of one session, in memory and in its store."""
+
+    def __init__(
+        self, store: str | Store | None, key: SessionKey, *, redact: bool = False,
+        clock: Callable[[], datetime] | None = None, warn: Callable[[str], None],
+    ) -> None:  # fmt: skip
+        """Raises StoreError for a blank user or session name, or a store that cannot be opened."""
+        for what, value in (("user", key.user), ("session", key.name)):
+            if not value or not value.strip():
+                raise StoreError(f"the {what} name is empty; a {what} needs a name of its own")
+        self.key, self._clock, self._warn = key, clock, warn
+        self._owned = isinstance(store, str)
+        made = make_store(store, clock=clock)
+        self.store: Store | None = RedactingStore(made) if made is not None and redact else made
+        self.session = self.store.open(key) if self.store is not None else ""
+        self.branch = self.store.head(self.session) if self.store is not None else 0
+        self._records: list[str] = []
+        self._stored = 0
+        self._notes: tuple[Store, str] | None = None
+        for text in getattr(made, "recovered", ()):
+            warn(text)
+
+    # -- records
+
+    def take(self, messages: Sequence[Message], origins: Sequence[str]) -> None:
+        """New messages, to be written by `write`."""
+        self._records.extend(dumps({"m": m, "o": o} if o else {"m": m}) for m, o in zip(messages, origins, strict=True))
+
+    def records(self, upto: int | None = None) -> list[Record]:
+        """All records, or the first so many. O(their size)."""
+        return [_record(text) for text in self._records[:upto]]
+
+    def write(self) -> bool:
+        """Store what is not stored yet; False when another process wrote to this branch meanwhile."""
+        if self.store is None:
+            return True
+        try:
+            done = self.store.append(self.session, self.branch, self._stored, self._records[self._stored :])
+        except StoreError as error:
+            self._warn(f"not stored yet, will be tried again: {error}")
+            return True
+        if done:
+            self._stored = len(self._records)
+        return done
+
+    def pending(self) -> list[Record]:
+        """What is not stored yet."""
+        return [_record(text) for text in self._records[self._stored :]]
+
+    def drop_pending(self) -> None:
+        del self._records[self._stored :]
+
+    def load(self) -> tuple[list[Record], list[dict[str, Any]]]:
+        """What the store has on the branch in use: records and ledger. Forgets what is not stored."""
+        if self.store is None:
+            return [], []
+        self._records = self.store.read(self.session, self.branch)
+        self._stored = len(self._records)
+        entries: list[dict[str, Any]] = []
+        for entry in map(ledger.loads, self.store.read_ledger(self.session, self.branch)):
+            if entry["type"] == "branch":
+                # What the older branch decided after the fork is not ours.
+                entries = [e for e in entries if e["raws"] <= entry["upto"]]
+            entries.append(entry)
+        return self.records(), entries
+
+    def to_head(self) -> None:
+        """Go over to the branch that the store says is in use."""
+        if self.store is not None:
+            self.branch = self.store.head(self.session)
+
+    def behind(self) -> bool:
+        """Whether another process went on with this session."""
+        if self.store is None:
+            return False
+        head = self.store.head(self.session)
+        return head != self.branch or bool(self.store.read(self.session, head, self._stored))
+
+    def fork(self, at: int) -> list[Record]:
+        """A new branch after the first `at` records, which it returns."""
+        if self.store is not None:
+            self.branch = self.store.fork(self.session, self.branch, at)
+        del self._records[at:]
+        self._stored = at
+        return self.records()
+
+    # -- decisions and notes
+
+    def save(self, entries: Sequence[dict[str, Any]]) -> bool:
+        """Store these decisions; False when the store failed: hand them in again with the next ones."""
+        if self.store is None or not entries:
+            return True
+        try:
+            self.store.write_ledger(self.session, self.branch, [ledger.dumps(e) for e in entries])
+        except StoreError as error:
+            self._warn(f"decisions not stored yet, will be tried again: {error}")
+            return False
+        return True
+
+    def notes(self) -> tuple[Store, str]:
+        """Where the notes of this session are, and its handle there."""
+        if self.store is not None:
+            return self.store, self.session
+        if self._notes is None:
+            store = make_store("memory:", clock=self._clock)
+            assert store is not None
+            self._notes = store, store.open(self.key)
+        return self._notes
+
+    def close(self) -> None:
+        """Let go of the store where it was made here."""
+        if self._owned and self.store is not None:
+            self.store.close()
+
+
+def _record(text: str) -> Record:
+    kept = json.loads(text)
+    return Record(kept["m"], kept.get("o", ""))
