@@ -32,8 +32,13 @@ SessionName = Annotated[str, typer.Option("--session", help="Which session of a 
 StoreUrl = Annotated[str, typer.Option("--store", help="Look into a store instead of a file: sqlite:///PATH.")]
 User = Annotated[str, typer.Option(help="Whose session in the store.")]
 Joined = Annotated[bool, typer.Option("--joined", help="All sessions of a file as one, one after the other.")]
-LowShare = Annotated[float, typer.Option(help="A commit frees down to this share of the room above what is pinned.")]
-HighShare = Annotated[float, typer.Option(help="A commit starts at this share of that room.")]
+LowShare = Annotated[
+    float | None,
+    typer.Option(help="A commit frees down to this share of the room above what is pinned; default: the preset's."),
+]
+HighShare = Annotated[
+    float | None, typer.Option(help="A commit starts at this share of that room; default: the preset's.")
+]
 
 
 @app.callback(invoke_without_command=True)
@@ -67,8 +72,8 @@ def fit(
     recall: Annotated[
         str, typer.Option(help="How stubs say to get things back: directive, tool or none.")
     ] = "directive",
-    low_share: LowShare = 0.5,
-    high_share: HighShare = 1.0,
+    low_share: LowShare = None,
+    high_share: HighShare = None,
     session: SessionName = "",
     json: Json = False,
 ) -> None:
@@ -100,8 +105,8 @@ def replay(
         Path | None, typer.Option(help="Write what each call would have sent, one JSON line a call.")
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Processes. With more than one per core, times grow.")] = 1,
-    low_share: LowShare = 0.5,
-    high_share: HighShare = 1.0,
+    low_share: LowShare = None,
+    high_share: HighShare = None,
     read_price: Annotated[float, typer.Option(min=0, help="Cached prompt token, as a share of the base price.")] = 0.1,
     write_price: Annotated[float, typer.Option(min=0, help="Prompt token that is not cached, likewise.")] = 1.25,
     model: Model = "",

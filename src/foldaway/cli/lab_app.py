@@ -50,8 +50,12 @@ def run(
     workers: Workers = "1",
     chain: Chain = CHAIN,
     model: Model = "",
-    low_share: Annotated[float, typer.Option(help="A commit frees down to this share of the room.")] = 0.5,
-    high_share: Annotated[float, typer.Option(help="A commit starts at this share of that room.")] = 1.0,
+    low_share: Annotated[
+        float | None, typer.Option(help="A commit frees down to this share of the room; default: the preset's.")
+    ] = None,
+    high_share: Annotated[
+        float | None, typer.Option(help="A commit starts at this share of that room; default: the preset's.")
+    ] = None,
     read_price: Annotated[float, typer.Option(min=0, help="Cached prompt token, as the engine weighs it.")] = 0.1,
     write_price: Annotated[float, typer.Option(min=0, help="Prompt token that is not cached, likewise.")] = 1.25,
     seed: Annotated[int, typer.Option(min=0, help="Of the bootstrap.")] = 20261130,

@@ -49,7 +49,7 @@ class Wanted:
     output: Path
     workers: str
     model: str
-    shares: tuple[float, float]
+    shares: tuple[float | None, float | None]
     prices: tuple[float, float]
     seed: int
 

@@ -41,8 +41,8 @@ class Maker:
     """Makes the session of a run. A value, so that it can be sent to another process."""
 
     model: str = ""
-    low_share: float = 0.5
-    high_share: float = 1.0
+    low_share: float | None = None
+    high_share: float | None = None
     prices: Prices = field(default_factory=Prices)
 
     def check(self) -> None:

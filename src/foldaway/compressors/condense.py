@@ -156,14 +156,14 @@ class _Sheet:
         head, tail = searched(lines)
         keys: list[tuple[float, int]] = []
         looked = [n for n, r in enumerate(ratings) if r >= 1 or (r >= 0 and (n < head or n >= tail))]
-        for index, (fresh, names) in zip(
-            looked, self._found.add_all([lines[n] for n in looked], looked), strict=True
-        ):
-            if names:
-                self._names_of[index] = names
-            # Worth of a line among its equals: the share of it that would have to be listed anyway.
-            keys.append((-ratings[index] - min(1.0, fresh / (len(lines[index]) + 8)), index))
-        keys += [(-ratings[n], n) for n in range(head, tail) if 0 <= ratings[n] < 1]
+        found = self._found.add_all([lines[n] for n in looked], looked)
+        for index, rating in enumerate(ratings):
+            if index in found:
+                fresh, self._names_of[index] = found[index]
+                # Worth of a line among its equals: the share of it that would have to be listed anyway.
+                rating += min(1.0, fresh / (len(lines[index]) + 8))
+            if rating >= 0:
+                keys.append((-rating, index))
         keys.sort()
         self._order = [index for _, index in keys]
 

@@ -18,8 +18,7 @@ MAX_NAME = 160
 """A longer literal is a payload (base64, minified code), not something to type again."""
 
 # One class of characters: far quicker than telling the kinds of literals apart on the way. Each distinct run is taken
-# apart once. Runs are bounded, so that a hostile one is not one giant key.
-_RUN = re.compile(r"[\w$@~+/.:-]{4,300}", re.ASCII)
+# apart once. Runs are bounded, so that a hostile one is not one giant name.
 _RUN_CHARS = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$@~+/.:-")
 _LONGEST_RUN = 300
 # The same class as a table of bytes: taking all lines apart at once costs half of what the expression does line by line.
@@ -45,21 +44,20 @@ class Names:
 
     def add(self, line: str, index: int) -> tuple[int, list[str]]:
         """Take in one line; returns how many characters its new names take, and all its names."""
-        return self.add_all([line], [index])[0]
+        return self.add_all([line], [index]).get(index, (0, []))
 
-    def add_all(self, lines: Sequence[str], indexes: Sequence[int]) -> list[tuple[int, list[str]]]:
-        """Take in lines in order, each with its index; the same as `add` gives for each. No line holds a line feed."""
+    def add_all(self, lines: Sequence[str], indexes: Sequence[int]) -> dict[int, tuple[int, list[str]]]:
+        """Take in lines in order: for the index of each that holds names what `add` gives. No line holds a line feed."""
         if not lines:
-            return []
+            return {}
         text = "\n".join(lines)
         phrases = _phrases(text, lines)
-        pieces = _Pieces().__getitem__
         first, count = self.line, self.count
-        found: list[tuple[int, list[str]]] = []
+        found: dict[int, tuple[int, list[str]]] = {}
+        # Most runs are ordinary words: they are looked up and dropped without a step of Python.
         spaced = text.encode("ascii", "replace").translate(_SPACED).decode("ascii").split("\n")
         for place, (line, index) in enumerate(zip(spaced, indexes, strict=True)):
-            # Most runs are ordinary words: they are looked up and dropped without a step of Python.
-            names = [name for own in filter(None, map(pieces, line.split())) for name in own]
+            names = [name for own in filter(None, map(_names_of, line.split())) for name in own]
             fresh = 0
             for name in names:
                 if name in count:
@@ -68,20 +66,13 @@ class Names:
                     count[name] = 1
                     first[name] = index
                     fresh += len(name) + 1
-            for phrase in phrases.get(place, ()):
-                names.append(phrase)
-                count[phrase] = count.get(phrase, 0) + 1
-                first.setdefault(phrase, index)
-            found.append((fresh, names))
-        return found
-
-
-class _Pieces(dict[str, tuple[str, ...]]):
-    """Run of characters -> its names. Short-lived: quicker than the cache behind it, which outlives the text."""
-
-    def __missing__(self, run: str) -> tuple[str, ...]:
-        parts = [run[at : at + _LONGEST_RUN] for at in range(0, len(run), _LONGEST_RUN)]
-        self[run] = found = tuple(name for part in parts if len(part) >= 4 for name in name_pieces(part))
+            if place in phrases:
+                for phrase in phrases[place]:
+                    names.append(phrase)
+                    count[phrase] = count.get(phrase, 0) + 1
+                    first.setdefault(phrase, index)
+            if names:
+                found[index] = fresh, names
         return found
 
 
@@ -113,6 +104,17 @@ def searched(lines: Sequence[str]) -> tuple[int, int]:
         tail -= 1
         size += len(lines[tail]) + 1
     return head, tail
+
+
+@lru_cache(maxsize=1 << 16)
+def _names_of(run: str) -> tuple[str, ...]:
+    """The names in a run of any length."""
+    if len(run) < 4:
+        return ()
+    if len(run) <= _LONGEST_RUN:
+        return name_pieces(run)
+    parts = [run[at : at + _LONGEST_RUN] for at in range(0, len(run), _LONGEST_RUN)]
+    return tuple(name for part in parts if len(part) >= 4 for name in name_pieces(part))
 
 
 @lru_cache(maxsize=1 << 16)

@@ -35,7 +35,7 @@ class Phase(StrEnum):
     VERIFY = "verify"
     """Runs tests, builds, linters, or its own script."""
     CONVERSE = "converse"
-    """Words without tools."""
+    """Words that a person answers, without tools."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +74,8 @@ class Phases:
     _votes: dict[Phase, float] = field(default_factory=lambda: dict.fromkeys(Phase, 0.0))
     _turns: int = 0
     """Turns that voted since the phase began."""
+    _talk: bool = False
+    """The turn before was words of the agent without a call."""
 
     @property
     def current(self) -> Phase | None:
@@ -101,6 +103,10 @@ class Phases:
     ) -> None:  # fmt: skip
         """A settled turn, with its episode and what happened to sub-goals in it."""
         found = votes_of(turn, items, kinds)
+        if self._talk and turn.kind is TurnKind.USER:
+            # Words that the agent went on working after were a remark; those a person answers are conversation.
+            found[Phase.CONVERSE] = 1.0
+        self._talk = turn.kind is TurnKind.ASSISTANT
         planned = any(e.happening is Happening.NEW_PLAN for e in events)
         if planned:
             found[Phase.PLAN] = PLAN_VOTES
@@ -134,9 +140,7 @@ def votes_of(turn: Turn, items: Sequence[Item], kinds: Kinds) -> dict[Phase, flo
         done = [phase for item in items if (phase := _of_title(item)) is not None]
     if done:
         return {phase: done.count(phase) / len(done) for phase in dict.fromkeys(done)}
-    # An agent without a tool protocol writes its command as text: the observation votes for it.
-    talks = turn.kind is TurnKind.ASSISTANT and not any("```" in p.text or "<command>" in p.text for p in turn.parts)
-    return {Phase.CONVERSE: 1.0} if talks else {}
+    return {}
 
 
 def _of_call(part: Part, kinds: Kinds) -> Phase | None:

@@ -15,7 +15,7 @@ from enum import StrEnum
 from foldaway.linking.anchors import AnchorKind, anchors
 from foldaway.linking.episodes import Episode
 from foldaway.linking.index import AnchorIndex
-from foldaway.linking.kinds import one_line
+from foldaway.linking.kinds import one_line, same_file
 from foldaway.linking.plans import Entry, Statement, Status, same, statements
 from foldaway.model.items import Item, Kind
 from foldaway.model.wire import Turn, TurnKind
@@ -114,8 +114,8 @@ class SubGoals:
     _by_text: dict[str, int] = field(default_factory=dict)
     _by_key: dict[str, int] = field(default_factory=dict)
     _by_anchor: dict[str, list[int]] = field(default_factory=dict)
-    _by_file: dict[str, list[int]] = field(default_factory=dict)
-    _file_turn: dict[str, int] = field(default_factory=dict)
+    _by_file: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
+    """File name -> sub-goals that touched a file of that name, and which."""
     _of_episode: dict[int, int] = field(default_factory=dict)
     _working: dict[int, None] = field(default_factory=dict)
     _visits: dict[int, int] = field(default_factory=dict)
@@ -270,7 +270,7 @@ class SubGoals:
             for number in doing:
                 if target not in self.all[number].files:
                     self.all[number].files[target] = None
-                    self._by_file.setdefault(_name(target), []).append(number)
+                    self._by_file.setdefault(_name(target), []).append((number, target))
 
     def _told(self, goal: SubGoal, items: Sequence[Item]) -> str:
         """An episode in words: what was asked, and the files it is about."""
@@ -289,21 +289,22 @@ class SubGoals:
                 for number in self._by_anchor.get(literal, ())[-MOST_OWNERS:]:
                     self._own(item.id, number)
             for target in item.targets:
-                self._touch(_name(target), target, index, step)
+                self._touch(target, index, step)
 
-    def _touch(self, name: str, target: str, index: int, step: int) -> None:
-        owners = self._by_file.get(name, ())
-        rested = index - self._file_turn.get(name, index)
-        self._file_turn[name] = index
-        for number in owners[: RARE_OWNERS + 1]:
+    def _touch(self, target: str, index: int, step: int) -> None:
+        """A file is read or edited: its finished sub-goal is at work again, if it is the file of few."""
+        owners = [n for n, other in self._by_file.get(_name(target), ()) if same_file(other, target)]
+        for number in owners:
             if number in self._visits:
                 self._visits[number] = index
-        done = [n for n in owners if self.all[n].state is State.FINISHED]
-        # The turn's own sub-goals own its files by now: they are not counted against those who had them before.
-        mine = sum(n in self._working for n in owners)
-        if done and rested >= RETURN_TURNS and len(owners) - mine <= RARE_OWNERS:
-            self._visits[done[-1]] = index
-            self._change(done[-1], State.REOPENED, index, step, f"the work is back at {target}")
+        # The turn's own sub-goals have the file by now: they do not count against those who had it before.
+        before = [n for n in dict.fromkeys(owners) if n not in self._working]
+        if not before or len(before) > RARE_OWNERS:
+            return
+        goal = self.all[before[-1]]
+        if goal.state is State.FINISHED and index - goal.last_turn >= RETURN_TURNS:
+            self._visits[goal.number] = index
+            self._change(goal.number, State.REOPENED, index, step, f"the work is back at {target}")
 
     def _own(self, item: int, number: int) -> None:
         owners = self._of_item.get(item, ())

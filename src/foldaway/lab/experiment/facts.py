@@ -42,7 +42,7 @@ def facts_of(
     prices = settings.prices
     told = {
         "tokens counted for": settings.model or "the model that was recorded",
-        "watermarks": f"low {settings.low_share:g}, high {settings.high_share:g}",
+        "watermarks": f"low {_share(settings.low_share)}, high {_share(settings.high_share)}",
         "prices the engine weighs": f"read {prices.read:g}, write {prices.write:g} of the base price",
         **{what: version or "not installed" for what, version in settings.versions},
     }
@@ -57,3 +57,7 @@ def facts_of(
         seed=seed,
         notes=dict(notes or {}),
     )
+
+
+def _share(share: float | None) -> str:
+    return "as the preset has it" if share is None else f"{share:g}"

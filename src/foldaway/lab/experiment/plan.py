@@ -22,6 +22,7 @@ from foldaway.model.plan import Prices
 from foldaway.model.recorded import Recorded
 from foldaway.session import Session
 from foldaway.settings.parts import make_policy
+from foldaway.settings.presets import preset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,8 +31,9 @@ class Settings:
 
     model: str = ""
     """Counts the tokens; empty: for each session the model it was recorded with."""
-    low_share: float = 0.5
-    high_share: float = 1.0
+    low_share: float | None = None
+    high_share: float | None = None
+    """None: those of the preset, 0.5 and 1.0 for most."""
     prices: Prices = field(default_factory=Prices)
     """What the engine weighs a commit with; results are priced afterwards."""
     makers: tuple[tuple[str, str], ...] = ()
@@ -79,7 +81,8 @@ def waits(policy: str, settings: Settings) -> bool:
     if policy == FULL or settings.maker_of(policy):
         return False
     part: Any = make_policy(policy)[1]
-    return not hasattr(part, "due")
+    early = settings.high_share is None and preset(policy).high_share < 1.0
+    return not early and not hasattr(part, "due")
 
 
 def fits(result: ReplayResult) -> bool:
