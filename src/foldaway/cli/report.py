@@ -82,7 +82,8 @@ def fit(
 
 def replay(
     paths: Sequence[str], budgets: str, policies: str, *, views: Path | None, jobs: int,
-    shares: tuple[float | None, float | None], prices: tuple[float, float], model: str, bundled: bool, joined: bool, session: str, as_json: bool,
+    shares: tuple[float | None, float | None], prices: tuple[float, float], model: str, bundled: bool, joined: bool,
+    session: str, as_json: bool,
 ) -> int:  # fmt: skip
     told = replaying.parse_budgets(budgets), replaying.parse_policies(policies)
     price_list = replaying.parse_prices(*prices)

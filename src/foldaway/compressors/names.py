@@ -108,8 +108,8 @@ def searched(lines: Sequence[str]) -> tuple[int, int]:
 
 @lru_cache(maxsize=1 << 16)
 def _names_of(run: str) -> tuple[str, ...]:
-    """The names in a run of any length."""
-    if len(run) < 4:
+    """The names in a run of any length; most are ordinary words."""
+    if len(run) < 4 or (run.isalpha() and (run.islower() or run.istitle())):
         return ()
     if len(run) <= _LONGEST_RUN:
         return name_pieces(run)

@@ -9,7 +9,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, islice
 
 from foldaway.compressors.base import EDGE_CHARS, Digest, Fact, Hint
 from foldaway.compressors.condense import condense
@@ -104,8 +104,9 @@ def unnumbered(lines: Sequence[str]) -> tuple[list[str], Sequence[int]]:
     bare: list[str] = []
     numbers: list[int] = []
     number = 0
+    numbered = _NUMBERED.match
     for line in lines:
-        match = _NUMBERED.match(line[:20])
+        match = numbered(line)
         number = int(match.group(1)) if match else number + 1
         numbers.append(number)
         bare.append(line[match.end() :] if match else line)
@@ -124,24 +125,31 @@ def _code_share(lines: Sequence[str]) -> float:
 def _guessed(lines: Sequence[str]) -> str:
     """The language of a text that comes without a file name, by what only one of them says."""
     head = "\n".join(line[:200] for line in lines[:200])
-    for language, pattern in _TELLTALE:
-        if len(pattern.findall(head)) >= 2:
+    for language, signs, pattern in _TELLTALE:
+        # Each match holds a sign; counting signs spares most texts the pattern.
+        if sum(map(head.count, signs)) >= 2 and len(list(islice(pattern.finditer(head), 2))) == 2:
             return language
     return ""
 
 
-_TELLTALE: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("go", re.compile(r"^func |^package \w+$|:= |\berr != nil|^\t+\w+, \w+ :=", re.MULTILINE)),
-    ("rust", re.compile(r"\bfn \w+|\blet mut |\bimpl\b|^use \w+::|->\s?Result<", re.MULTILINE)),
-    ("python", re.compile(r"^\s*def \w+\(|^\s*class \w+[(:]|^from \S+ import |^import \w+$|\bself\.", re.MULTILINE)),
+_TELLTALE: tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...] = (
+    ("go", ("func ", "package ", ":=", "err != nil"), re.compile(r"^func |^package \w+$|:= |\berr != nil|^\t+\w+, \w+ :=", re.MULTILINE)),
+    ("rust", ("fn ", "let mut ", "impl", "use ", "->"), re.compile(r"\bfn \w+|\blet mut |\bimpl\b|^use \w+::|->\s?Result<", re.MULTILINE)),
+    (
+        "python",
+        ("def ", "class ", "from ", "import ", "self."),
+        re.compile(r"^\s*def \w+\(|^\s*class \w+[(:]|^from \S+ import |^import \w+$|\bself\.", re.MULTILINE),
+    ),
     (
         "java",
+        ("import java", "public ", "private ", "package "),
         re.compile(
             r"^import java|^\s*(?:public|private) (?:static |final )*[\w<>]+ \w+\(|^package [\w.]+;", re.MULTILINE
         ),
     ),
     (
         "typescript",
+        ("const ", "=> {", "import ", "export ", "): "),
         re.compile(
             r"\bconst \w+|=> \{|^import .* from |\bexport (?:const|function|class|interface)|\): \w+", re.MULTILINE
         ),

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from foldaway.engine import ranges
-from foldaway.engine.digests import Digests
+from foldaway.engine.digests import Digests, carries, said_beside
 from foldaway.engine.log import Log
-from foldaway.engine.stubs import MARK, Stubs
+from foldaway.engine.stubs import MARK, MASK_CHARS, Stubs
 from foldaway.engine.window import Note, Shown, cost_of, droppable, gone, render_turn
 from foldaway.model.items import Item, Kind, Level
 from foldaway.model.plan import Action, Section, action_of
@@ -25,8 +25,6 @@ NOTE_HEAD_TOKENS = 120
 DEFAULT_ANCHORS = 4
 DEFAULT_ANCHOR_TOKENS = 24
 """How many anchors a stub line shows, and what they may cost, where the policy does not choose them."""
-MASK_CHARS = 1600
-"""Characters of head and tail that a masked text keeps where the policy does not choose."""
 
 
 @dataclass(slots=True)
@@ -81,20 +79,11 @@ class Draft:
         return self.log.counter.counter.count(line) + 1
 
     def line_price(self, item: Item, anchors: Sequence[str]) -> int:
-        return self.price(self.line(item, anchors))
+        return self.price(self.line(item, anchors)) if anchors else self.digests.line_tokens(item)
 
     def line(self, item: Item, anchors: Sequence[str]) -> str:
         """The stub line of an item."""
-        return self.stubs.line(item, anchors, self.said(item), self.log.superseded_by(item.id))
-
-    def said(self, item: Item) -> str:
-        """The agent's own words beside a call, for the first call of its turn: what it was after."""
-        for other in self.log.items_of_turn(item.turn):
-            if other.kind is Kind.THOUGHT:
-                return self.log.text_of(other)
-            if self._carries(other):
-                break
-        return ""
+        return self.stubs.line(item, anchors, said_beside(self.log, item), self.log.superseded_by(item.id))
 
     def set(
         self, item: Item, level: Level, reason: str, *, anchors: Sequence[str] | None = None, text: str | None = None,
@@ -233,7 +222,7 @@ class Draft:
 
     def _text(self, item: Item, level: Level, anchors: Sequence[str] | None) -> str:
         if item.kind is Kind.ATTACHMENT:
-            return self.stubs.attachment(item)
+            return self.stubs.attachment(item, self.digests.attachment(item).text)
         if level is Level.MASKED:
             return self.stubs.mask(item, self.log.result_text(item), MASK_CHARS)
         if item.kind in (Kind.PASTE, Kind.USER, Kind.GOAL, Kind.THOUGHT):
@@ -283,7 +272,7 @@ class Draft:
         ranked: list[tuple[tuple[bool, bool, int], int]] = []
         for turn in {*vanished, *old}:
             items = self.log.items_of_turn(turn)
-            spans = [i for i in items if self._carries(i)]
+            spans = [i for i in items if carries(self.log, i)]
             if not spans:
                 continue
             bound = any(i.kind is Kind.REASONING and not droppable(self.log, i) for i in items)
@@ -304,9 +293,3 @@ class Draft:
     def _results(self, item: Item) -> tuple[int, ...]:
         parts = self.log.turns[item.turn].parts
         return tuple(p for p in item.parts if parts[p].type is PartType.RESULT)
-
-    def _carries(self, item: Item) -> bool:
-        turn = self.log.turns[item.turn]
-        if turn.kind is TurnKind.OBSERVATION:
-            return True
-        return any(turn.parts[p].type is PartType.RESULT for p in item.parts)

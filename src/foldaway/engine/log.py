@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from foldaway.compressors.attachment import described, media_in
 from foldaway.engine.itemise import Draft, itemise
 from foldaway.engine.stubs import copied_ids
 from foldaway.linking.anchors import AnchorKind, anchors
@@ -32,6 +33,8 @@ OWN = "foldaway"
 """Origin of messages that Foldaway itself put in (recalls)."""
 SAME_TOKENS = 60
 """Smaller results ("ok") say nothing by being the same."""
+
+_MEDIA = (PartType.IMAGE, PartType.DOCUMENT)
 
 AnchorFinder = Callable[[str], Mapping[str, AnchorKind]]
 
@@ -128,16 +131,20 @@ class Log:
     def result_text(self, item: Item) -> str:
         """What came back: the result's text of a span, the block of an attachment as JSON, else the whole text."""
         if item.kind is Kind.ATTACHMENT:
-            return json.dumps(self._block(item), ensure_ascii=False)
+            return json.dumps(self.block(item), ensure_ascii=False)
         parts = [self.turns[item.turn].parts[p] for p in item.parts]
         results = [p.text for p in parts if p.type is PartType.RESULT]
         return "\n".join(results) if results else self.text_of(item)
 
-    def _block(self, item: Item) -> Any:
+    def block(self, item: Item) -> Any:
+        """The content block that an attachment is made of."""
         turn = self.turns[item.turn]
-        part = turn.parts[item.parts[0]]
-        content = turn.messages[part.message].get("content")
-        return content[part.block] if isinstance(content, list) and part.block >= 0 else content
+        return _block(turn, turn.parts[item.parts[0]])
+
+    def media(self, item: Item) -> list[Mapping[str, Any]]:
+        """Blocks of pictures, documents and sound that an item holds, inside its results too, in order."""
+        turn = self.turns[item.turn]
+        return [block for number in item.parts for block in _media(turn, turn.parts[number])]
 
     def action_text(self, item: Item) -> str:
         """What the agent wrote: the call's arguments of a span, "" for items that are no action."""
@@ -208,8 +215,7 @@ class Log:
         return turn.kind in (TurnKind.ASSISTANT, TurnKind.EXCHANGE) and not self._own(turn)
 
     def _item(self, index: int, turn: Turn, draft: Draft) -> Item:
-        count = self.counter.counter.count
-        tokens = sum(count(turn.parts[p].text) for p in draft.parts)
+        tokens = sum(self._cost(turn, turn.parts[p]) for p in draft.parts)
         kind, pinned = draft.kind, draft.pinned
         if self._own(turn):
             kind, pinned = Kind.RECALLED, False
@@ -223,6 +229,18 @@ class Log:
             tokens=tokens, created_step=self.step,
             title=draft.title, name=draft.name, pinned=pinned, persisted=draft.persisted, targets=draft.targets,
         )  # fmt: skip
+
+    def _cost(self, turn: Turn, part: Part) -> int:
+        """What a part's text costs, and what it holds besides at the provider's price."""
+        media = _media(turn, part)
+        held = sum(self.media_tokens(block) for block in media)
+        # The price of a text document is that of its text.
+        return held if part.type in _MEDIA and media else held + self.counter.counter.count(part.text)
+
+    def media_tokens(self, block: Mapping[str, Any]) -> int:
+        """What one block of a picture, a document or sound costs."""
+        alone = {"role": "user", "content": [block]}
+        return max(1, self.counter.message(alone) - self.counter.message({"role": "user", "content": []}))
 
     def _settle(self, upto: int) -> None:
         for index in range(self.settled, upto):
@@ -245,7 +263,10 @@ class Log:
         if item.tokens < SAME_TOKENS or item.pinned:
             return
         # Not the text itself: the log holds that once already.
-        mark = hashlib.blake2b(self.result_text(item).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+        same = hashlib.blake2b(self.result_text(item).encode("utf-8", "surrogatepass"), digest_size=16)
+        for block in self.media(item):
+            same.update(json.dumps(block, sort_keys=True).encode("ascii"))
+        mark = same.hexdigest()
         if mark in self.results:
             self.newer[self.results[mark]] = item.id
         self.results[mark] = item.id
@@ -260,9 +281,9 @@ class Log:
         self.newer.update(dict.fromkeys(passed, item))
         return item if passed else 0
 
-    def _anchors_in(self, part: Part) -> Mapping[str, AnchorKind]:
+    def _anchors_in(self, text: str) -> Mapping[str, AnchorKind]:
         try:
-            return self.find_anchors(_readable(part))
+            return self.find_anchors(text)
         except Exception as error:  # finders are other people's code
             self.failures.append(f"anchor finder failed ({type(error).__name__}: {error})")
             return {}
@@ -286,11 +307,15 @@ class Log:
         if item.kind is Kind.READ:
             for target in item.targets:
                 self.reads.setdefault(target.rsplit("/", 1)[-1], []).append(item.id)
+        for block in self.media(item):
+            # Who names the file of a picture, or what its caption says, depends on the picture.
+            if found := self._anchors_in(described(block).words()):
+                self.anchors.observe(item.id, item.created_step, found)
         for number in item.parts:
             part = turn.parts[number]
             if not part.text or part.type is PartType.REASONING or part.stand_in:
                 continue
-            found = self._anchors_in(part)
+            found = self._anchors_in(_readable(part))
             if not found:
                 continue
             if part.role == "assistant":
@@ -300,6 +325,21 @@ class Log:
                 self.anchors.observe(item.id, item.created_step, found)
             else:
                 self.anchors.say(item.id, item.created_step, found)
+
+
+def _block(turn: Turn, part: Part) -> Any:
+    content = turn.messages[part.message].get("content")
+    return content[part.block] if isinstance(content, list) and 0 <= part.block < len(content) else content
+
+
+def _media(turn: Turn, part: Part) -> list[Mapping[str, Any]]:
+    if part.type in _MEDIA:
+        return media_in(_block(turn, part))
+    if part.type is not PartType.RESULT:
+        return []
+    held = _block(turn, part) if part.block >= 0 else turn.messages[part.message]
+    # A result without a block of its own is the message: a tool's, or an item of the Responses format.
+    return media_in(held.get("content") or held.get("output")) if isinstance(held, Mapping) else []
 
 
 def _readable(part: Part) -> str:

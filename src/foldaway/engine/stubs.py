@@ -127,7 +127,7 @@ class Stubs:
         what = f"digest of #{item.id} ({clean(content)}, {size(item.tokens)} tokens{left_out})"
         return f"{MARK}: {what}. {self.ask(f'#{item.id}')}]\n{_OWN_MARK.sub(CLEANED, text)}"
 
-    def attachment(self, item: Item, about: str) -> str:
+    def attachment(self, item: Item, about: str = "") -> str:
         """What replaces a picture or a document; `about`: one line that tells of it."""
         what = clean(about.strip("[]") or item.title)
         return f"{MARK}: {what}, #{item.id}, folded away. {self.ask(f'#{item.id}')}]"

@@ -77,6 +77,8 @@ class Change:
     """For masked: the lines of its result that stay (from, to; 0-based, half open) instead of head and tail."""
     action: Action | None = None
     """What this is meant as; None: what the level amounts to. `PRUNE` is refused where nothing proves it obsolete."""
+    by: str = ""
+    """For masked: name of the registered compressor that makes the text; "" is head and tail."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +108,13 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Remark:
+    """Why a policy decided as it did, on the whole: which rule or mode it followed. The commit keeps it."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
     """A proposed change that was not taken."""
 
@@ -130,6 +139,54 @@ class LevelChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Benefit:
+    """What a commit is expected to earn, in tokens at the provider's base input price (S2.4)."""
+
+    future_calls: int
+    """N_future: calls for which the saving is expected to last."""
+    saved_per_call: float
+    """C - C': what each of them costs less."""
+    cache_break: float
+    """L_cache_break: what the next call costs more because its prefix differs; below 0 where the cache is cold."""
+    gc: float = 0.0
+    """L_gc: what it took to make the plan; 0 for plans made by rules."""
+    freed_share: float = 0.0
+    """Share of the view that goes."""
+    cold: bool = False
+    """The cache was known to be gone."""
+
+    @property
+    def total(self) -> float:
+        """`future_calls * saved_per_call - cache_break - gc`; below 0 the commit costs more than it saves."""
+        return self.future_calls * self.saved_per_call - self.cache_break - self.gc
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanEntry:
+    """One line of a proposed plan."""
+
+    action: Action
+    targets: tuple[int, ...]
+    """Ids of items."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposedPlan:
+    """What somebody beside the loop, a model or a rule, would do with the window (S2.3). A value: it changes nothing."""
+
+    summary: str
+    """One sentence on what the conversation is about."""
+    entries: tuple[PlanEntry, ...]
+    made_by: str
+    """Name of the planner, for the ledger."""
+    seen_step: int
+    """Model call whose view the planner saw."""
+    cost: float = 0.0
+    """What making it took, in tokens at base price."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
     """A batch of level changes that takes effect together. One ledger record."""
 
@@ -151,3 +208,23 @@ class Commit:
     refused: tuple[Refusal, ...] = ()
     missing_tokens: int = 0
     """How far above the low watermark it stayed because nothing more may go."""
+    remark: str = ""
+    """What the policy said about the whole of it; and which rung of the ladder it is, where the policy fell."""
+    benefit: Benefit | None = None
+    """What it was expected to earn when it was made; None where it was not asked for a price (pins, undo)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanVerdict:
+    """What became of a proposed plan."""
+
+    accepted: bool
+    code: str = ""
+    """Why not, in a word: "nothing-legal", "frees-too-little", "too-large", "late" ...; "" for an accepted one."""
+    why: str = ""
+    plan: ProposedPlan | None = None
+    """What is pending now: the legal part of the plan. None when it was refused."""
+    refused: tuple[Refusal, ...] = ()
+    """Targets that were not taken, each with its reason code."""
+    commit: Commit | None = None
+    """The rehearsed commit, with its benefit, were it made at once."""

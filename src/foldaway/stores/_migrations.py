@@ -60,7 +60,7 @@ _FIRST = (
 )
 
 _SECOND = (
-    # A scope is whose memories (a tenant's number) or which pool's (a negative number): see `_scopes`.
+    # A scope is whose memories (a tenant's number) or which pool's (a negative number): see `_asking`.
     """CREATE TABLE memories (
         id INTEGER PRIMARY KEY AUTOINCREMENT, scope INTEGER NOT NULL, tenant INTEGER NOT NULL,
         superseded INTEGER NOT NULL, told_at INTEGER NOT NULL, expires_at INTEGER, words INTEGER NOT NULL,
@@ -69,10 +69,11 @@ _SECOND = (
         digest BLOB NOT NULL UNIQUE, packed INTEGER NOT NULL, data BLOB NOT NULL)""",
     "CREATE INDEX memories_told ON memories (scope, told_at)",
     "CREATE INDEX memories_kind ON memories (scope, kind, told_at)",
-    "CREATE INDEX memories_subject ON memories (scope, subject) WHERE subject <> x''",
-    "CREATE INDEX memories_task ON memories (scope, task) WHERE task <> x''",
-    "CREATE INDEX memories_source ON memories (scope, source) WHERE source <> x''",
-    "CREATE INDEX memories_session ON memories (scope, session) WHERE session <> x''",
+    "CREATE INDEX memories_subject ON memories (scope, subject) WHERE length(subject) > 0",
+    "CREATE INDEX memories_task ON memories (scope, task) WHERE length(task) > 0",
+    "CREATE INDEX memories_source ON memories (scope, source) WHERE length(source) > 0",
+    "CREATE INDEX memories_session ON memories (scope, session) WHERE length(session) > 0",
+    "CREATE INDEX memories_tenant ON memories (tenant) WHERE scope < 0",
     "CREATE INDEX memories_expiry ON memories (expires_at) WHERE expires_at IS NOT NULL",
     "CREATE TABLE memory_scopes (scope INTEGER PRIMARY KEY, memories INTEGER NOT NULL, words INTEGER NOT NULL)",
     "CREATE TABLE contradictions (one INTEGER, other INTEGER, PRIMARY KEY (one, other)) WITHOUT ROWID",

@@ -9,6 +9,7 @@ from foldaway.protocols import Hit
 from foldaway.stores import _words
 from foldaway.stores._tables import Session, Transaction, text_of, unpack
 
+INDEX = "words"
 _LEAST_CANDIDATES = 50
 
 
@@ -20,7 +21,7 @@ def _scoped(found: Session, word: str) -> str:
 def index_words(db: Transaction, found: Session, row: int, text: str) -> int:
     """Index a text's words and count it in the session's statistics; its length in words."""
     words, count = _words.terms(text)
-    db.index_words(row, [_scoped(found, word) for word in words])
+    db.index_words(INDEX, row, [_scoped(found, word) for word in words])
     db.run("UPDATE sessions SET texts = texts + 1, words = words + ? WHERE id = ?", count, found.id)
     return count
 
@@ -31,7 +32,7 @@ def unindex(db: Transaction, found: Session, row: int) -> None:
     ((key, packed, data, count),) = db.rows(query, row)
     text = unpack(packed, data)
     words, _ = _words.terms(text if key is None else f"{text_of(key)}\n{text}")
-    db.unindex_words(row, [_scoped(found, word) for word in words])
+    db.unindex_words(INDEX, row, [_scoped(found, word) for word in words])
     db.run("DELETE FROM texts WHERE id = ?", row)
     db.run("UPDATE sessions SET texts = texts - 1, words = words - ? WHERE id = ?", count, found.id)
 
@@ -44,13 +45,13 @@ def search_words(db: Transaction, found: Session, query: str, limit: int) -> lis
     held: dict[int, list[_words.Term]] = defaultdict(list)
     frequencies: dict[_words.Term, int] = {}
     for term in wanted:
-        rows = db.texts_with(_scoped(found, term.text), prefix=term.prefix)
+        rows = db.rows_with(INDEX, [_scoped(found, term.text)], prefix=term.prefix)
         frequencies[term] = len(rows)
         for row in rows:
             held[row].append(term)
     texts, words = db.rows("SELECT texts, words FROM sessions WHERE id = ?", found.id)[0]
     weights = _words.weights(frequencies, texts)
-    superseded = {row for (row,) in db.rows("SELECT id FROM texts WHERE session = ? AND superseded", found.id)}
+    superseded = {row for (row,) in db.rows("SELECT id FROM texts WHERE session = ? AND superseded = 1", found.id)}
 
     # Only the most promising are read and ranked exactly: a common word may stand in every text of a long session.
     def promise(row: int) -> tuple[bool, float, int]:

@@ -6,55 +6,32 @@ it reads or writes carries that session's number. Contents are shared within a t
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
-from datetime import UTC, datetime, timedelta
-from hashlib import blake2b
+from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from foldaway.errors import StoreError
 from foldaway.protocols import Hit, Note, SessionKey
+from foldaway.stores._base import drop_tenant_if_empty, named
+from foldaway.stores._memories import SqlMemories
 from foldaway.stores._search import index_words, search_words, unindex
 from foldaway.stores._tables import Session, Transaction, blob, content_id, length, spans, text_of, unpack
+from foldaway.stores._times import iso, parsed
 
 _NOTE_REF = "n:"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 _NEW_TEXT = "INSERT INTO texts (session, ref, content, words) VALUES (?, ?, ?, 0)"
-Clock = Callable[[], datetime]
 _NOTES = """SELECT t.ref, n.key, c.packed, c.data, n.at_microseconds, t.superseded
     FROM notes n JOIN texts t ON t.id = n.id JOIN contents c ON c.id = t.content WHERE n.session = ?"""
 
 
-def utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
-class SqlStore(ABC):
+class SqlStore(SqlMemories):
     """`foldaway.protocols.Store` over SQL. Safe to share between threads when the dialect's transactions are."""
-
-    def __init__(self, clock: Clock | None) -> None:
-        self._clock = clock or utc_now
-        self._secret = b""
-
-    @abstractmethod
-    def _reading(self) -> AbstractContextManager[Transaction]:
-        """One consistent snapshot."""
-
-    @abstractmethod
-    def _writing(self) -> AbstractContextManager[Transaction]:
-        """All or nothing, one writer at a time."""
-
-    @abstractmethod
-    def _purge(self) -> None:
-        """Remove the traces that deleted rows leave behind."""
 
     # Sessions
 
     def open(self, key: SessionKey) -> str:
         """The session's handle; made on first use, another one after a delete."""
-        user, name = _named("user", key.user), _named("session", key.name)
+        user, name = named("user", key.user), named("session", key.name)
         find = """SELECT s.handle FROM sessions s JOIN tenants t ON t.id = s.tenant WHERE t.name = ? AND s.name = ?"""
         with self._reading() as db:
             if found := db.rows(find, user, name):
@@ -63,7 +40,7 @@ class SqlStore(ABC):
             if found := db.rows(find, user, name):
                 return str(found[0][0])
             tenant = self._tenant(db, user)
-            session = db.run("INSERT INTO sessions (tenant, name) VALUES (?, ?)", tenant, name)
+            session = db.insert("INSERT INTO sessions (tenant, name) VALUES (?, ?)", tenant, name)
             handle = self._handle(b"session", session, user, name)
             db.run("UPDATE sessions SET handle = ? WHERE id = ?", handle, session)
             db.run("INSERT INTO branches VALUES (?, 0, -1, 0, 0)", session)
@@ -73,7 +50,7 @@ class SqlStore(ABC):
         """Names of this user's sessions in the order they were made."""
         find = "SELECT s.name FROM sessions s JOIN tenants t ON t.id = s.tenant WHERE t.name = ? ORDER BY s.id"
         with self._reading() as db:
-            return [text_of(name) for (name,) in db.rows(find, _named("user", user))]
+            return [text_of(name) for (name,) in db.rows(find, named("user", user))]
 
     def delete(self, session: str) -> None:
         """Remove a session for good; contents that other sessions of its user share stay. Unknown: nothing to do."""
@@ -140,18 +117,18 @@ class SqlStore(ABC):
 
         Raises StoreError when `at` is not a time.
         """
-        told_at = _microseconds(_parse_time(at) if at is not None else self._clock())
+        told_at = parsed(at) if at is not None else self._now()
         with self._writing() as db:
             found = self._session(db, session)
             superseded = bool(key) and _supersede(db, found, blob(key), told_at)
             content = content_id(db, self._secret, found.tenant, text)
-            row = db.run(_NEW_TEXT, found.id, b"", content)
+            row = db.insert(_NEW_TEXT, found.id, b"", content)
             handle = _NOTE_REF + self._handle(b"note", found.id, row)[:24]
             count = index_words(db, found, row, f"{key}\n{text}")
             change = "UPDATE texts SET ref = ?, words = ?, superseded = ? WHERE id = ?"
-            db.run(change, blob(handle), count, superseded, row)
+            db.run(change, blob(handle), count, int(superseded), row)
             db.run("INSERT INTO notes VALUES (?, ?, ?, ?)", row, found.id, blob(key), told_at)
-        return Note(handle=handle, key=key, text=text, at=_iso(told_at), superseded=superseded)
+        return Note(handle=handle, key=key, text=text, at=iso(told_at), superseded=superseded)
 
     def notes(self, session: str) -> list[Note]:
         with self._reading() as db:
@@ -181,8 +158,15 @@ class SqlStore(ABC):
     # Inside
 
     def _find(self, db: Transaction, handle: str) -> Session | None:
-        rows = db.rows("SELECT id, tenant FROM sessions WHERE handle = ?", handle) if handle.isascii() else []
-        return Session(*rows[0]) if rows else None
+        if not handle.isascii() or "\0" in handle:
+            return None
+        db.enter_session(handle)
+        rows = db.rows("SELECT id, tenant FROM sessions WHERE handle = ?", handle)
+        if not rows:
+            return None
+        found = Session(*rows[0])
+        db.enter(found.tenant)
+        return found
 
     def _session(self, db: Transaction, handle: str) -> Session:
         found = self._find(db, handle)
@@ -190,15 +174,8 @@ class SqlStore(ABC):
             raise StoreError("no such session: it was deleted, or the handle is of another store; open it by its name")
         return found
 
-    def _tenant(self, db: Transaction, user: bytes) -> int:
-        rows = db.rows("SELECT id FROM tenants WHERE name = ?", user)
-        return int(rows[0][0]) if rows else db.run("INSERT INTO tenants (name) VALUES (?)", user)
-
     def _handle(self, what: bytes, *facts: int | bytes) -> str:
-        parts = (fact if isinstance(fact, bytes) else str(fact).encode() for fact in facts)
-        # Lengths in front: no two lists of facts give the same bytes.
-        message = b"".join(b"%d:%s" % (len(part), part) for part in parts)
-        return blake2b(message, key=self._secret, digest_size=16, person=what).hexdigest()
+        return self._keyed(what, *facts).hex()
 
     def _add(
         self, db: Transaction, table: str, found: Session, branch: int, position: int, texts: Sequence[str]
@@ -226,7 +203,7 @@ class SqlStore(ABC):
             if old[0][1] == content:
                 return
             unindex(db, found, old[0][0])
-        row = db.run(_NEW_TEXT, found.id, blob(ref), content)
+        row = db.insert(_NEW_TEXT, found.id, blob(ref), content)
         db.run("UPDATE texts SET words = ? WHERE id = ?", index_words(db, found, row, text), row)
 
 
@@ -236,7 +213,7 @@ class SqlStore(ABC):
 def _supersede(db: Transaction, found: Session, key: bytes, at: int) -> bool:
     """Make room for a note of this key: mark the current one, or say that it stays the current one."""
     current = """SELECT n.id, n.at_microseconds FROM notes n JOIN texts t ON t.id = n.id
-        WHERE n.session = ? AND n.key = ? AND NOT t.superseded"""
+        WHERE n.session = ? AND n.key = ? AND t.superseded = 0"""
     for row, told_at in db.rows(current, found.id, key):
         if told_at > at:
             return True
@@ -250,38 +227,11 @@ def _notes(db: Transaction, found: Session, rest: str, *values: object) -> list[
             handle=text_of(ref),
             key=text_of(key),
             text=unpack(packed, data),
-            at=_iso(at),
+            at=iso(at),
             superseded=bool(superseded),
         )
         for ref, key, packed, data, at, superseded in db.rows(f"{_NOTES} {rest}", found.id, *values)
     ]
-
-
-def _parse_time(text: str) -> datetime:
-    try:
-        time = datetime.fromisoformat(text.strip().upper())
-        return _utc(time)
-    except (ValueError, OverflowError) as error:
-        raise StoreError(f"{text!r} is not a time; give ISO 8601 such as 2031-05-01T10:00:00Z") from error
-
-
-def _utc(time: datetime) -> datetime:
-    # One fixed reading: the zone of the machine must not move a note.
-    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
-
-
-def _microseconds(time: datetime) -> int:
-    return (_utc(time) - _EPOCH) // timedelta(microseconds=1)
-
-
-def _iso(microseconds: int) -> str:
-    return (_EPOCH + timedelta(microseconds=microseconds)).isoformat().replace("+00:00", "Z")
-
-
-def _named(what: str, name: str) -> bytes:
-    if not name or not name.strip():
-        raise StoreError(f"{what} is {name!r}: a store needs a {what} name that is not empty or blank")
-    return blob(name)
 
 
 # Delete
@@ -294,8 +244,8 @@ def _delete(db: Transaction, found: Session) -> None:
     for table in ("notes", "records", "ledger", "branches"):
         db.run(f"DELETE FROM {table} WHERE session = ?", found.id)
     db.run("DELETE FROM sessions WHERE id = ?", found.id)
-    mine = "SELECT id FROM sessions WHERE tenant = ?1"
+    mine = "SELECT id FROM sessions WHERE tenant = ?"
     used = " UNION ".join(f"SELECT content FROM {t} WHERE session IN ({mine})" for t in ("records", "ledger", "texts"))
-    db.run(f"DELETE FROM contents WHERE tenant = ?1 AND id NOT IN ({used})", found.tenant)
-    db.run("DELETE FROM tenants WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM sessions WHERE tenant = ?1)", found.tenant)
-    db.run("DELETE FROM deleting")
+    db.run(f"DELETE FROM contents WHERE tenant = ? AND id NOT IN ({used})", *[found.tenant] * 4)
+    drop_tenant_if_empty(db, found.tenant)
+    db.run("DELETE FROM deleting WHERE session = ?", found.id)

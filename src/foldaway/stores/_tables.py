@@ -43,21 +43,36 @@ class Transaction(ABC):
     def rows(self, sql: str, *values: object) -> list[Row]: ...
 
     @abstractmethod
-    def run(self, sql: str, *values: object) -> int:
-        """The id of the row inserted last."""
+    def run(self, sql: str, *values: object) -> None: ...
+
+    @abstractmethod
+    def insert(self, sql: str, *values: object) -> int:
+        """The id of the row that this inserts."""
 
     @abstractmethod
     def run_many(self, sql: str, values: Iterable[Sequence[object]]) -> None: ...
 
     @abstractmethod
-    def index_words(self, text: int, words: Sequence[str]) -> None: ...
+    def index_words(self, index: str, row: int, words: Sequence[str]) -> None: ...
 
     @abstractmethod
-    def unindex_words(self, text: int, words: Sequence[str]) -> None:
-        """`words` must be those the text was indexed with."""
+    def unindex_words(self, index: str, row: int, words: Sequence[str]) -> None:
+        """`words` must be those the row was indexed with."""
 
     @abstractmethod
-    def texts_with(self, word: str, *, prefix: bool) -> list[int]: ...
+    def rows_with(self, index: str, words: Sequence[str], *, prefix: bool = False, most: int | None = None) -> list[int]:
+        """Rows that hold all of these words, lowest first; `prefix`: that hold a word that starts like it."""
+
+    # A database that checks by itself whose rows are touched is told by these; by default none does.
+
+    def enter_user(self, user: bytes) -> None:  # noqa: B027
+        """What follows looks for the tenant of this name."""
+
+    def enter_session(self, handle: str) -> None:  # noqa: B027
+        """What follows looks for the session of this handle."""
+
+    def enter(self, tenant: int, access: Sequence[bytes] = ()) -> None:  # noqa: B027
+        """What follows touches rows of this tenant, and reads pools with these rights; tenant 0: of all, for upkeep."""
 
 
 def content_id(db: Transaction, secret: bytes, tenant: int, text: str) -> int:
@@ -67,10 +82,14 @@ def content_id(db: Transaction, secret: bytes, tenant: int, text: str) -> int:
     rows = db.rows("SELECT id FROM contents WHERE tenant = ? AND hash = ?", tenant, name)
     if rows:
         return int(rows[0][0])
-    packed = zlib.compress(data, _PACK_LEVEL) if len(data) > PACK_ABOVE_BYTES else data
-    smaller = len(packed) < len(data)
     insert = "INSERT INTO contents (tenant, hash, packed, data) VALUES (?, ?, ?, ?)"
-    return db.run(insert, tenant, name, smaller, packed if smaller else data)
+    return db.insert(insert, tenant, name, *pack(data))
+
+
+def pack(data: bytes) -> tuple[int, bytes]:
+    """Whether it is compressed, and the bytes to keep."""
+    packed = zlib.compress(data, _PACK_LEVEL) if len(data) > PACK_ABOVE_BYTES else data
+    return (1, packed) if len(packed) < len(data) else (0, data)
 
 
 def blob(text: str) -> bytes:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from foldaway.stores._sql import Clock, SqlStore
+from foldaway.stores._sql import SqlStore
+from foldaway.stores._times import Clock
 from foldaway.stores.sqlite import SqliteStore
 
 

@@ -19,8 +19,9 @@ from typing import TypeVar
 from foldaway.errors import StoreError
 from foldaway.stores import _wal
 from foldaway.stores._migrations import MIGRATIONS
-from foldaway.stores._sql import Clock, SqlStore
+from foldaway.stores._sql import SqlStore
 from foldaway.stores._tables import Row, Transaction
+from foldaway.stores._times import Clock
 
 BUSY_SECONDS = 30.0
 """How long a call waits for other processes before it gives up with a StoreError."""
@@ -62,22 +63,26 @@ class _SqliteTransaction(Transaction):
     def rows(self, sql: str, *values: object) -> list[Row]:
         return self._connection.execute(sql, values).fetchall()
 
-    def run(self, sql: str, *values: object) -> int:
+    def run(self, sql: str, *values: object) -> None:
+        self._connection.execute(sql, values)
+
+    def insert(self, sql: str, *values: object) -> int:
         return self._connection.execute(sql, values).lastrowid or 0
 
     def run_many(self, sql: str, values: Iterable[Sequence[object]]) -> None:
         self._connection.executemany(sql, values)
 
-    def index_words(self, text: int, words: Sequence[str]) -> None:
-        self.run("INSERT INTO words (rowid, terms) VALUES (?, ?)", text, " ".join(words))
+    def index_words(self, index: str, row: int, words: Sequence[str]) -> None:
+        self.run(f"INSERT INTO {index} (rowid, terms) VALUES (?, ?)", row, " ".join(words))
 
-    def unindex_words(self, text: int, words: Sequence[str]) -> None:
-        self.run("INSERT INTO words (words, rowid, terms) VALUES ('delete', ?, ?)", text, " ".join(words))
+    def unindex_words(self, index: str, row: int, words: Sequence[str]) -> None:
+        self.run(f"INSERT INTO {index} ({index}, rowid, terms) VALUES ('delete', ?, ?)", row, " ".join(words))
 
-    def texts_with(self, word: str, *, prefix: bool) -> list[int]:
+    def rows_with(self, index: str, words: Sequence[str], *, prefix: bool = False, most: int | None = None) -> list[int]:
         # Terms hold no double quote, so inside a pair of them nothing is an operator.
-        query = f'"{word}"*' if prefix else f'"{word}"'
-        return [row for (row,) in self.rows("SELECT rowid FROM words WHERE words MATCH ?", query)]
+        query = " ".join(f'"{word}"*' if prefix else f'"{word}"' for word in words)
+        sql = f"SELECT rowid FROM {index} WHERE {index} MATCH ? ORDER BY rowid LIMIT ?"
+        return [row for (row,) in self.rows(sql, query, -1 if most is None else most)]
 
 
 class SqliteStore(SqlStore):
@@ -234,7 +239,8 @@ class SqliteStore(SqlStore):
             # The word index keeps deleted words until its segments are merged into one, and the log keeps old
             # pages until it is emptied.
             with _begun(connection, "BEGIN IMMEDIATE"):
-                connection.execute("INSERT INTO words (words) VALUES ('optimize')")
+                for index in ("words", "memory_words"):
+                    connection.execute(f"INSERT INTO {index} ({index}) VALUES ('optimize')")
             (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             if busy:
                 raise StoreError(
