@@ -6,8 +6,9 @@ FoldawayError
 │   └── ReadError     a recorded session file cannot be used (file, line)
 ├── StoreError        the store cannot be opened, read or written
 ├── RecallError       no such id, range or session
+├── AskError          a model that works beside the loop gave no usable answer (its kind tells why)
 ├── CompressError     a compressor failed on its input
-│   └── DigestError   a model's digest cannot be had or used (its kind tells why); the deterministic one stays
+│   └── DigestError   a model's digest cannot be had or used (an AskError as well); the deterministic one stays
 ├── OverBudget        what may not be evicted is larger than the model's window; nothing is sent
 └── MissingExtra      an optional dependency is not installed
 
@@ -47,17 +48,22 @@ class RecallError(FoldawayError):
     """There is no such item, range or note for this user and session."""
 
 
-class CompressError(FoldawayError):
-    """A compressor failed on its input."""
-
-
-class DigestError(CompressError):
-    """A model-made digest cannot be had or used."""
+class AskError(FoldawayError):
+    """A model that works beside the loop gave no usable answer; the loop goes on without it."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(f"{kind}: {message}")
         self.kind = kind
-        """One word: "timeout", "status", "refusal", "literals" ..."""
+        """One word: "timeout", "unreachable", "status", "protocol", "refusal", "cut", "malformed" ..."""
+        self.message = message
+
+
+class CompressError(FoldawayError):
+    """A compressor failed on its input."""
+
+
+class DigestError(CompressError, AskError):
+    """A model-made digest cannot be had or used. Kinds of its own: "literals", "language", "too-long" ..."""
 
 
 class OverBudget(FoldawayError):

@@ -6,18 +6,23 @@ again, starts a branch when a client edits its history, and answers recalls.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from foldaway.engine import preparing
 from foldaway.engine.conditions import check_fixed, largest, shortened_words
+from foldaway.engine.digests import Costs
 from foldaway.engine.engine import Engine
 from foldaway.engine.log import AnchorFinder, Log
 from foldaway.engine.looking import explanation, items_at, stand_in
+from foldaway.engine.perception import Perception, perceive
 from foldaway.engine.planner import Planner, Policy
 from foldaway.engine.recall import DIRECTIVE, Recalled, as_data, recall, search
 from foldaway.engine.recall_tool import recall_tool
 from foldaway.engine.stubs import RecallBy, Stubs
+from foldaway.engine.triggers import Triggers
 from foldaway.engine.window import Note
 from foldaway.errors import OverBudget, RecallError, SettingsError, StoreError
 from foldaway.keeping import Kept, Record
@@ -27,7 +32,8 @@ from foldaway.linking.graph import Link, Provenance
 from foldaway.linking.kinds import Kinds
 from foldaway.model.items import Item, Kind, Level
 from foldaway.model.jsonlike import clean, copy, copy_messages, dumps, unmarked
-from foldaway.model.plan import Budget, Commit, Prices, Section
+from foldaway.model.plan import Budget, Commit, PlanVerdict, Prices, ProposedPlan, Section
+from foldaway.model.prices import PriceList, price_list
 from foldaway.model.view import Explanation, View
 from foldaway.model.wire import Message, PartType, Quirks, TurnKind
 from foldaway.protocols import Hit, MessageCounter, SessionKey, Store
@@ -42,6 +48,8 @@ DEFAULT_WINDOW = 8_000
 """Assumed, with a warning, when nobody says what the model takes."""
 MOST_RETRIES = 64
 """How often an append is tried again when other processes write to the same session."""
+PREPARE_CHARS = 100_000
+"""Of text that one call of `prepare` reads: some ten milliseconds."""
 RECALL_CHARS = 24_000
 """A recall brings at most this many characters into a view at once; the rest by range of lines."""
 
@@ -65,29 +73,39 @@ class Session:
         policy_parameters: Mapping[str, Any] | None = None,
         low_share: float | None = None,
         high_share: float | None = None,
+        reserve_share: float | None = None,
         system: Any = None,
         tools: Sequence[Any] | None = None,
         store: str | Store | None = None,
         user: str = "default",
         name: str = "default",
+        branch: int | None = None,
         quirks: Quirks | None = None,
         redact: bool = False,
         clock: Callable[[], datetime] | None = None,
         recall: str = "directive",
-        prices: Prices | None = None,
+        prices: str | Prices | PriceList | None = None,
+        triggers: Triggers | None = None,
         strict: bool = False,
         fixed_over_budget: str = "error",
         kinds: Mapping[str, Any] | None = None,
         counter: MessageCounter | None = None,
         find_anchors: AnchorFinder = anchors,
+        time_limit_seconds: float | None = None,
+        timer: Callable[[], float] = time.monotonic,
     ) -> None:
         chosen = preset(policy)
         self._low = chosen.low_share if low_share is None else low_share
         self._high = max(self._low, chosen.high_share) if high_share is None else high_share
         if not 0.0 <= self._low <= self._high <= 1.0:
             raise SettingsError(f"low_share {self._low} and high_share {self._high}: expected 0 <= low <= high <= 1")
+        self._reserve = chosen.reserve_share if reserve_share is None else reserve_share
+        if not 0.0 <= self._reserve <= 0.5:
+            raise SettingsError(f"reserve_share {self._reserve}: expected 0 to 0.5 of the budget")
         for what, value in (("budget", budget), ("window", window), ("max_output_tokens", max_output_tokens)):
             _check_tokens(what, value)
+        if time_limit_seconds is not None and not time_limit_seconds > 0:
+            raise SettingsError(f"time_limit_seconds {time_limit_seconds!r}: expected seconds above 0, or None")
         if fixed_over_budget not in ("error", "send"):
             raise SettingsError(f"fixed_over_budget {fixed_over_budget!r}: expected error or send")
         try:
@@ -103,8 +121,10 @@ class Session:
         self._counter = counter or RequestCounter(get_counter(model, format), format)
         self._own_counter = counter is not None
         self._policy_name, self._policy = make_policy(policy, **{**chosen.parameters, **(policy_parameters or {})})
-        self._prices, self._strict, self._fixed_over = prices or Prices(), strict, fixed_over_budget
+        self._prices, self._strict, self._fixed_over = price_list(prices), strict, fixed_over_budget
+        self._triggers = chosen.triggers if triggers is None else triggers
         self._kinds, self._find_anchors = Kinds(kinds), find_anchors
+        self._limit, self._timer = time_limit_seconds, timer
         self._redact = redact
         self._calibration = Calibration()
         self._own_tokens = 0
@@ -112,7 +132,7 @@ class Session:
         self._window = window
         self._declared = Declared()
         key = SessionKey(user=user, name=name)
-        self._kept = Kept(store, key, redact=redact, clock=clock, warn=self._warn)
+        self._kept = Kept(store, key, redact=redact, clock=clock, branch=branch, warn=self._warn)
         self._engine = self._new_engine()
         self._client: list[Message] = []
         self._last_view: list[Message] = []
@@ -178,16 +198,21 @@ class Session:
 
     # -- one way out
 
-    def view(self) -> View:
+    def view(self, *, idle_seconds: float | None = None, cache_cold: bool = False) -> View:
         """What to send for the next model call: valid for the wire and inside the budget, or it says so.
+
+        A session reads no clock: say `idle_seconds` since the last call, or `cache_cold`, and a commit that waited for
+        the provider's prompt cache to be gone anyway is made now.
 
         Raises OverBudget when what may not be evicted does not fit: system prompt and tools over the budget, or the
         pinned minimum over the model's window. Between commits each view extends the one before byte for byte.
         """
+        self._start_timer()
         self._serve_directives()
         budget = self._resolve_budget()
         check_fixed(self._engine, *self._fixed_parts(), budget, may_send=self._fixed_over == "send")
-        messages, tokens, commit = self._engine.view()
+        cold = cache_cold or (idle_seconds is not None and self._prices.cold_after(idle_seconds))
+        messages, tokens, commit = self._engine.view(cold=cold)
         messages = [clean(m) for m in messages]
         self._own_tokens = tokens
         view = self._as_view(messages, tokens, budget, commit)
@@ -201,12 +226,20 @@ class Session:
 
     def compact(self) -> Commit | None:
         """Commit now, budget or not; None when nothing may go."""
+        self._start_timer()
         self._resolve_budget()
         if self._engine.log.open:
             return None
         _, _, commit = self._engine.view(force="call")
         self._save()
         return commit
+
+    def _start_timer(self) -> None:
+        """From now on the engine knows how much of the time limit is spent; without one, that nothing is."""
+        limit, timer = self._limit, self._timer
+        if limit is not None:
+            start = timer()
+            self._engine.spent = lambda: (timer() - start) / limit
 
     # -- settings that change on the way
 
@@ -237,6 +270,11 @@ class Session:
         self._rebuild(self._kept.records(), list(self._engine.entries))
         self._engine.unsaved = saved
 
+    def set_prompt(self, *, system: Any = None, tools: Sequence[Any] | None = None) -> None:
+        """The system prompt and tools of the coming calls, for clients that send them anew with each."""
+        self._system, self._tools = copy(system), copy(list(tools)) if tools is not None else None
+        self._engine.fixed_tokens = self._fixed()
+
     def report_usage(self, usage: Mapping[str, Any] | None) -> None:
         """What the provider reported for the last view, in its own fields: corrects the count from now on."""
         own = self._own_tokens or self._fixed() + sum(self._engine.log.turn_tokens)
@@ -261,6 +299,18 @@ class Session:
             for item in thrash:
                 self._warn(f"item #{item} was recalled {self._engine.faults[item]} times: it stays protected longer")
             self._save()
+        return found
+
+    def recall_into_view(self, reference: str | Sequence[str], find: str | None = None) -> Recalled:
+        """Bring things back at the tail of the next view, as data: what a model asked for, served without its client.
+
+        The client's history stays as it is; the views from now on hold the recall where it came in.
+        """
+        wanted = [reference] if isinstance(reference, str) else list(reference)
+        found = self._engine.inject([f"{w} {find}" if find else w for w in wanted])
+        self._engine.fault(found.items)
+        self._show_attachments(found)
+        self._save()
         return found
 
     def recall_messages(self, reference: str | Sequence[str], find: str | None = None) -> list[Message]:
@@ -316,8 +366,32 @@ class Session:
         self._engine.pin(item, False)
         self._save()
 
+    def propose_plan(self, plan: ProposedPlan) -> PlanVerdict:
+        """Take a plan from beside the loop: its legal part waits for its moment, or all of it is refused with a code.
+
+        Nothing is shown otherwise until it is committed: at a safe boundary, when it pays (`foldaway.engine.benefit`),
+        together with what the policy proposes if that is due as well. A later plan takes the place of one that waits.
+        """
+        self._resolve_budget()
+        verdict = self._engine.propose_plan(plan)
+        self._save()
+        return verdict
+
+    @property
+    def pending_plan(self) -> ProposedPlan | None:
+        """The plan that waits for its moment."""
+        waiting = self._engine.waiting
+        return None if waiting is None else waiting.plan
+
+    def drop_plan(self, why: str = "dropped by the caller") -> bool:
+        """Forget the plan that waits; False when there is none."""
+        done = self._engine.drop_plan(why)
+        self._save()
+        return done
+
     def preview(self) -> Commit | None:
         """The commit that would be made now; nothing changes."""
+        self._start_timer()
         self._resolve_budget()
         planned = self._engine.preview()
         return None if planned is None else planned.commit
@@ -337,6 +411,19 @@ class Session:
         known = self._known(item)
         digests = self._engine.planner.digests
         return digests.text(known) if digests.shown_for(known) else ""
+
+    def costs(self, item: int) -> Costs:
+        """What an item costs at each level, in the target model's tokens. Makes its digest if nobody has yet."""
+        return self._engine.planner.digests.costs(self._known(item))
+
+    def prepare(self, most_chars: int = PREPARE_CHARS) -> int:
+        """Make digests ahead, say while a tool runs, so that the commit that needs them only looks them up.
+
+        Takes texts of about `most_chars` characters in all, and one item at least; returns how many items still wait.
+        Views are the same with it and without. `AsyncSession` does it by itself.
+        """
+        engine = self._engine
+        return preparing.prepare(engine.log, engine.shown, engine.planner.digests, most_chars)
 
     def set_digest(self, item: int, text: str, made_by: str = "caller") -> None:
         """Use a text of your own instead, say a model's, from the next commit on; it is kept in the ledger.
@@ -400,6 +487,26 @@ class Session:
         return self._stubs.teaching()
 
     @property
+    def messages(self) -> list[Message]:
+        """The client's history as it is known, oldest first. Its own objects: for reading only."""
+        return list(self._client)
+
+    @property
+    def branch(self) -> int:
+        """The line of the log this session is on: an edited history goes on on a new one."""
+        return self._kept.branch
+
+    @property
+    def folds(self) -> bool:
+        """Whether the last view holds a fold note or a stand-in: only then is there anything to recall."""
+        return bool(self._engine.shown.levels)
+
+    @property
+    def recall_offered(self) -> str:
+        """How the model may ask for what is folded: "directive", "tool" or "none"."""
+        return self._stubs.recall.value
+
+    @property
     def engine(self) -> Engine:
         """For tools that show the inside (replay, show, dashboard); read only."""
         return self._engine
@@ -408,6 +515,15 @@ class Session:
     def ledger(self) -> list[dict[str, Any]]:
         """All decisions of this branch, oldest first."""
         return list(self._engine.entries)
+
+    def perceive(self) -> Perception:
+        """What the window holds now: tokens by part and by level, what each item is worth, what came twice, how old it is.
+
+        O(visible items); changes nothing.
+        """
+        self._resolve_budget()
+        system, tools = self._fixed_parts()
+        return perceive(self._engine.snapshot(), system_tokens=system, tools_tokens=tools)
 
     def items(self) -> list[Item]:
         return list(self._engine.log.items.values())
@@ -452,7 +568,8 @@ class Session:
         budget = Budget(tokens=self._budget or DEFAULT_WINDOW, low_share=self._low, high_share=self._high)
         return Engine(
             log=log, planner=planner, stubs=self._stubs, budget=budget, fixed_tokens=self._fixed(),
-            factor=max(1.0, round(self._calibration.factor, 4)),
+            factor=max(1.0, round(self._calibration.factor, 4)), reserve_share=self._reserve,
+            triggers=self._triggers,
         )  # fmt: skip
 
     def _fixed(self) -> int:
@@ -494,7 +611,7 @@ class Session:
 
     def _as_view(self, messages: list[Message], tokens: int, budget: int, commit: Commit | None) -> View:
         limits = self._engine.effective_budget()
-        missing = max(0, tokens - limits.tokens)
+        missing = max(0, tokens - limits.tokens - limits.reserve_tokens)
         named = largest(self._engine, *self._fixed_parts()) if missing else ()
         warnings = [self._assumed] if self._assumed else []
         if missing:
@@ -546,7 +663,8 @@ class Session:
     def _show_attachments(self, found: Recalled) -> None:
         """A picture cannot come back as text: it is shown again in its place."""
         items = self._engine.log.items
-        folded = [i for i in found.items if items[i].kind is Kind.ATTACHMENT and self.level(i) < Level.RAW]
+        pictures = [i for i in found.items if items[i].kind is Kind.ATTACHMENT or self._engine.log.media(items[i])]
+        folded = [i for i in pictures if self.level(i) < Level.RAW]
         if folded:
             self._engine.raise_to_raw(folded, "recalled attachment")
 

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foldaway import Kind, Level, Prices, Session
-from foldaway.engine.engine import FUTURE_CALLS
+from foldaway import Kind, Level, Session
 from foldaway.engine.planner import _level_cap
 from foldaway.testing.histories import SYSTEM, prose, working_session
 
@@ -32,16 +31,6 @@ def test_a_higher_low_watermark_keeps_more() -> None:
 
 def test_no_commit_is_made_while_everything_fits() -> None:
     assert session(budget=100_000).view().commit is None
-
-
-def test_a_commit_nobody_forces_must_earn_its_price() -> None:
-    made = session()
-    planned = made.engine.preview()
-    assert planned is not None
-    assert made.engine.planner.pays(planned, 0, 10_000)
-    assert not made.engine.planner.pays(planned, 0, 0)
-    made.engine.planner.prices = Prices(read=0.0, write=5.0)
-    assert not made.engine.planner.pays(planned, 0, FUTURE_CALLS)
 
 
 def test_a_plan_changes_nothing_until_it_is_committed() -> None:

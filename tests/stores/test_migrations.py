@@ -8,21 +8,27 @@ from pathlib import Path
 import pytest
 
 from foldaway.errors import StoreError
-from foldaway.protocols import SessionKey
+from foldaway.protocols import Filter, Memory, Reader, SessionKey
 from foldaway.stores._migrations import MIGRATIONS
 from foldaway.stores.sqlite import SqliteStore
 
 KEY = SessionKey(user="u", name="n")
-SECOND = ("ALTER TABLE sessions ADD COLUMN colour TEXT NOT NULL DEFAULT 'blue'",)
+COLOUR = ("ALTER TABLE sessions ADD COLUMN colour TEXT NOT NULL DEFAULT 'blue'",)
 BROKEN = ("CREATE TABLE half (x)", "INSERT INTO nowhere VALUES (1)")
 
 
+class First(SqliteStore):
+    """As the first release made its files."""
+
+    migrations = MIGRATIONS[:1]
+
+
 class Later(SqliteStore):
-    migrations = (*MIGRATIONS, SECOND)
+    migrations = (*MIGRATIONS, COLOUR)
 
 
 class Wrong(SqliteStore):
-    migrations = (*MIGRATIONS, SECOND, BROKEN)
+    migrations = (*MIGRATIONS, COLOUR, BROKEN)
 
 
 def an_older_file(folder: Path) -> Path:
@@ -59,6 +65,23 @@ def test_an_older_file_comes_forward_with_all_it_holds(tmp_path: Path) -> None:
     assert version(file) == len(MIGRATIONS) + 1
 
 
+def test_a_file_of_the_first_release_learns_to_keep_memories(tmp_path: Path) -> None:
+    file = tmp_path / "store.db"
+    with First(file) as old:
+        old.append(old.open(KEY), 0, 0, ["a record"])
+        old.put_note(old.open(KEY), key="k", text="a note", at=None)
+    assert version(file) == 1
+    reader = Reader(owner="u")
+    with SqliteStore(file) as store:
+        store.put_memories(reader, [Memory(text="a memory")])
+        store.delete(store.open(SessionKey(user="v", name="n")))
+        assert store.read(store.open(KEY), 0) == ["a record"]
+        assert [hit.text for hit in store.search(store.open(KEY), "note")] == ["a note"]
+    with SqliteStore(file) as store:
+        assert [memory.text for memory in store.find_memories(reader, Filter())] == ["a memory"]
+    assert version(file) == len(MIGRATIONS)
+
+
 def test_a_migration_that_fails_changes_nothing(tmp_path: Path) -> None:
     file = an_older_file(tmp_path)
     with pytest.raises(StoreError, match="nowhere"):
@@ -70,5 +93,6 @@ def test_a_migration_that_fails_changes_nothing(tmp_path: Path) -> None:
 
 def test_a_file_of_a_later_release_is_not_opened_by_an_older_one(tmp_path: Path) -> None:
     Later(tmp_path / "store.db").close()
-    with pytest.raises(StoreError, match=r"version 2, this release reads up to 1; upgrade"):
+    known = len(MIGRATIONS)
+    with pytest.raises(StoreError, match=rf"version {known + 1}, this release reads up to {known}; upgrade"):
         SqliteStore(tmp_path / "store.db")

@@ -2,6 +2,7 @@
 
 A step costs micro- to milliseconds, so the session itself stays synchronous; the thread is for the disk and for what
 is long once (a first view of a long history). Calls of one session run one at a time, in the order they were made.
+Between them digests are made ahead (see `Session.prepare`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Callable, Coroutine
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from foldaway.aio.ahead import Ahead
 from foldaway.session import Session
 
 P = ParamSpec("P")
@@ -36,17 +38,25 @@ class AsyncSession:
     A cancelled call may still take effect: its thread runs to the end, and the next call waits for it.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, *, prepare: bool = True) -> None:
+        """`prepare`: make digests ahead between the calls, where the policy shows digests."""
         self.session = session
         """The session itself, for its properties (`ledger`, `warnings`, `engine`): only while no call is under way."""
         self._busy = threading.Lock()
         self._line: asyncio.Lock | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self.ahead = Ahead(session, self._busy)
+        """Makes digests between the calls."""
+        if not prepare:
+            self.ahead.end()
 
     @classmethod
-    async def open(cls, **settings: Any) -> AsyncSession:
-        """Takes the settings of `Session`; a stored session is read in a thread as well."""
-        return cls(await asyncio.to_thread(lambda: Session(**settings)))
+    async def open(cls, *, prepare: bool = True, **settings: Any) -> AsyncSession:
+        """Takes the settings of `Session`; a stored session is read in a thread as well.
+
+        `prepare`: make digests ahead between the calls, where the policy shows digests. Views are the same without.
+        """
+        return cls(await asyncio.to_thread(lambda: Session(**settings)), prepare=prepare)
 
     append = _threaded(Session.append)
     sync = _threaded(Session.sync)
@@ -54,8 +64,10 @@ class AsyncSession:
     count = _threaded(Session.count)
     compact = _threaded(Session.compact)
     set_budget = _threaded(Session.set_budget)
+    set_prompt = _threaded(Session.set_prompt)
     report_usage = _threaded(Session.report_usage)
     recall = _threaded(Session.recall)
+    recall_into_view = _threaded(Session.recall_into_view)
     recall_messages = _threaded(Session.recall_messages)
     recall_result = _threaded(Session.recall_result)
     recall_tool = _threaded(Session.recall_tool)
@@ -65,20 +77,29 @@ class AsyncSession:
     note = _threaded(Session.note)
     pin = _threaded(Session.pin)
     unpin = _threaded(Session.unpin)
+    propose_plan = _threaded(Session.propose_plan)
+    drop_plan = _threaded(Session.drop_plan)
     preview = _threaded(Session.preview)
     undo = _threaded(Session.undo)
     explain = _threaded(Session.explain)
     digest = _threaded(Session.digest)
+    costs = _threaded(Session.costs)
+    prepare = _threaded(Session.prepare)
     set_digest = _threaded(Session.set_digest)
     set_section = _threaded(Session.set_section)
     link = _threaded(Session.link)
     declare = _threaded(Session.declare)
     use_tools = _threaded(Session.use_tools)
+    perceive = _threaded(Session.perceive)
     items = _threaded(Session.items)
     level = _threaded(Session.level)
     items_of = _threaded(Session.items_of)
     stand_in = _threaded(Session.stand_in)
-    close = _threaded(Session.close)
+
+    @wraps(Session.close)
+    async def close(self) -> None:
+        self.ahead.end()
+        await self._run(self.session.close)
 
     async def __aenter__(self) -> AsyncSession:
         return self
@@ -92,8 +113,12 @@ class AsyncSession:
             with self._busy:
                 return method(*args, **kwargs)
 
-        async with self._queue():
-            return await asyncio.to_thread(locked)
+        self.ahead.pause()
+        try:
+            async with self._queue():
+                return await asyncio.to_thread(locked)
+        finally:
+            self.ahead.go_on()
 
     def _queue(self) -> asyncio.Lock:
         """Waiting in line holds no thread. A lock belongs to one event loop, a session may see several in turn."""

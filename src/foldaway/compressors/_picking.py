@@ -7,11 +7,11 @@ problem", Inf. Proc. Letters 70(1), 1999), with lazy evaluation (Minoux 1978), b
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Container, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import islice
 
-from foldaway.compressors._literals import Literals, worth_of
+from foldaway.compressors._literals import literals, literals_of_all, worth_of
 
 _WANTED = 50.0
 _RECOMPUTED = 4
@@ -32,29 +32,29 @@ class Unit:
     literals: Mapping[str, float] = field(default_factory=dict)
     """Filled in by `weigh`."""
 
-    @property
-    def cost(self) -> int:
-        return len(self.text) + 1
-
 
 def weigh(units: Sequence[Unit], *, phrases: bool = False) -> dict[str, float]:
-    """What each literal of the units is worth. Fills in `Unit.literals`."""
-    table = Literals()
-    for unit in units:
-        unit.literals = table.of(unit.text, phrases=phrases)
+    """What each literal of the units is worth. Fills in `Unit.literals`. No unit holds a line feed."""
+    for unit, found in zip(units, literals_of_all([unit.text for unit in units], phrases=phrases), strict=True):
+        unit.literals = found
     return worth_of(unit.literals for unit in units)
 
 
 def pick(
-    units: Sequence[Unit], weights: Mapping[str, float], room: int, wanted: Sequence[str] = (), gap: int = 2
+    units: Sequence[Unit],
+    weights: Mapping[str, float],
+    room: int,
+    wanted: Sequence[str] = (),
+    gap: int = 2,
+    first: Sequence[tuple[float, int]] | None = None,
 ) -> list[int]:
     """Indexes of the units to keep, ascending; their costs and gaps of `gap` characters fit into `room`.
 
-    O(n log n) in the units and linear in their text.
+    `first` is what `ranked` gives for the same units, where several rooms are tried. O(n log n) in the units and linear
+    in their text.
     """
     wanted = [literal for literal in wanted if literal]
-    heap = [(-_density(unit, weights, frozenset(), wanted), index) for index, unit in enumerate(units)]
-    heapq.heapify(heap)
+    heap = list(ranked(units, weights, wanted) if first is None else first)
     covered: set[str] = set()
     kept: set[int] = set()
     left, again = room, _RECOMPUTED * len(units)
@@ -62,7 +62,7 @@ def pick(
         worth, index = heapq.heappop(heap)
         unit = units[index]
         # A piece that joins two kept runs saves a gap, one that stands alone brings one more.
-        cost = unit.cost + gap * (1 - ((index - 1) in kept) - ((index + 1) in kept))
+        cost = len(unit.text) + 1 + gap * (1 - ((index - 1) in kept) - ((index + 1) in kept))
         if cost > left or worth >= 0:
             continue
         if again > 0 and heap:
@@ -77,6 +77,15 @@ def pick(
     return sorted(kept)
 
 
+def ranked(units: Sequence[Unit], weights: Mapping[str, float], wanted: Sequence[str] = ()) -> list[tuple[float, int]]:
+    """A heap of (negative gain per cost, index) of the units while none is kept."""
+    nothing: Set[str] = frozenset()
+    wanted = [literal for literal in wanted if literal]
+    heap = [(-_density(unit, weights, nothing, wanted), index) for index, unit in enumerate(units)]
+    heapq.heapify(heap)
+    return heap
+
+
 def _density(unit: Unit, weights: Mapping[str, float], covered: Set[str], wanted: Sequence[str]) -> float:
     gain = unit.bonus + 0.05
     for literal in unit.literals:
@@ -84,14 +93,24 @@ def _density(unit: Unit, weights: Mapping[str, float], covered: Set[str], wanted
             gain += weights.get(literal, 0.0)
     if wanted:
         gain += _WANTED * sum(1 for literal in wanted if literal in unit.text)
-    return gain / (unit.cost + 8)
+    return gain / (len(unit.text) + 9)
 
 
-def named(weights: Mapping[str, float], shown: str, room: int, lead: str = "also named: ") -> str:
-    """One line of the literals that `shown` does not hold, most worth for their length first; "" when none fits."""
+def named(
+    weights: Mapping[str, float],
+    shown: str,
+    room: int,
+    lead: str = "also named: ",
+    seen: Container[str] | None = None,
+) -> str:
+    """One line of the literals that `shown` does not hold, most worth for their length first; "" when none fits.
+
+    `seen`: the literals of `shown`, phrases included, where they are known.
+    """
     if room <= len(lead) or not weights:
         return ""
-    seen = Literals().of(shown, phrases=True)
+    if seen is None:
+        seen = literals(shown, phrases=True)
     missing = list(islice((name for name in weights if name not in seen), _MOST_NAMED))
     chosen, used = [], len(lead)
     for literal in sorted(missing, key=lambda name: -weights[name] / (len(name) + 2)):

@@ -21,8 +21,8 @@ OPENING_CHARS = 600
 NAME_CHARS = 160
 _KINDS = (
     ("image", "picture"), ("audio", "sound"), ("video", "video"), ("application/pdf", "document"),
-    ("computer_screenshot", "picture"), ("input_image", "picture"), ("input_audio", "sound"), ("input_file", "document"),
-    ("file", "document"), ("text", "document"), ("search_result", "document"),
+    ("computer_screenshot", "picture"), ("input_image", "picture"), ("output_image", "picture"),
+    ("input_audio", "sound"),
 )  # fmt: skip
 """How a media type, or else a block's own type, begins -> what the thing is called."""
 _HOLDERS = ("image_url", "source", "file", "input_audio", "audio_url", "video_url")
@@ -91,6 +91,12 @@ def media_in(content: Any) -> list[Mapping[str, Any]]:
     """The blocks of a message's or a result's content that hold something other than text."""
     blocks = content if isinstance(content, list) else [content]
     return [block for block in blocks if isinstance(block, Mapping) and block.get("type") in MEDIA_BLOCKS]
+
+
+def is_plain(block: Mapping[str, Any]) -> bool:
+    """Whether a block is a document whose text stands in the message itself."""
+    source = block.get("source")
+    return isinstance(source, Mapping) and source.get("type") in ("text", "content")
 
 
 def digest(attachment: Attachment, room_chars: int) -> Digest:

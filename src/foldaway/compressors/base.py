@@ -59,6 +59,8 @@ class Compressor(Protocol):
         """Short name, unique in a registry: "source", "diff", ..."""
         ...
 
+    # Optional: `surest: float`, the most that `matches` ever says; where another is as sure, it is not asked.
+
     def matches(self, text: str, hint: Hint) -> float:
         """How sure (0..1) it is that `text` is of its class. Cheap: looks at no more than the text's edges."""
         ...

@@ -15,7 +15,10 @@ from foldaway.compressors.facts import facts
 
 SHORTEST = 120
 """A run of base64 or hex below this length is taken for an id or a hash, and stays."""
+SHORTEST_LINE = 60
+"""A run may be broken into lines of at least this length."""
 _MOST_RUNS = 1_000
+_PARTED = bytes(c if chr(c).isalnum() or c in b"+/_-" else 0x20 for c in range(128)) + b" " * 128
 
 _RUN = re.compile(
     r"(?:data:(?P<media>[\w.+-]{1,60}/[\w.+-]{1,60})(?:;[\w=-]{1,40}){0,3},)?"
@@ -58,13 +61,18 @@ class Binary:
     """A result that is mostly payload."""
 
     name = "binary"
+    surest = 0.9
 
     def matches(self, text: str, hint: Hint) -> float:
         edge = text[:EDGE_CHARS]
         if not edge:
             return 0.0
-        payload = sum(len(run.group("data")) for run in _RUN.finditer(edge) if is_payload(run.group("data")))
-        strange = len(_UNREADABLE.findall(edge))
+        payload = strange = 0
+        # Nearly all texts have no run long enough and nothing unreadable: both are seen without looking at each sign.
+        if max(map(len, edge.encode("ascii", "replace").translate(_PARTED).split()), default=0) >= SHORTEST_LINE:
+            payload = sum(len(run.group("data")) for run in _RUN.finditer(edge) if is_payload(run.group("data")))
+        if "\ufffd" in edge or not edge.replace("\n", "").replace("\t", "").replace("\r", "").isprintable():
+            strange = len(_UNREADABLE.findall(edge))
         return 0.9 if payload > 0.6 * len(edge) or strange > 0.1 * len(edge) else 0.0
 
     def digest(self, text: str, hint: Hint, room_chars: int) -> Digest:

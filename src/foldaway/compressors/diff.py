@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from foldaway.compressors.base import EDGE_CHARS, Digest, Fact, Hint
 from foldaway.compressors.condense import condense
@@ -62,6 +63,7 @@ class Diff:
     """Compressor of diffs."""
 
     name: str = "diff"
+    surest: ClassVar[float] = 0.95
 
     def matches(self, text: str, hint: Hint) -> float:
         """0.95 with the head of a file or hunk at the text's start, 0.8 for a bare `--stat`."""

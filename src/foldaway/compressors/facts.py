@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
+from foldaway.compressors._spots import holding
 from foldaway.compressors.base import Fact
 
 MAX_FACTS = 40
@@ -40,17 +42,33 @@ _KEY_VALUE = re.compile(
     r"""^[\s>*|-]{0,12}["'`]?(?P<key>[A-Za-z_][\w .()/-]{1,39}?)["'`*]{0,3}\s{0,8}[:=]\s{0,8}["'`*]{0,3}"""
     r"""(?P<value>-?\d[\w.,:+%/-]{0,60}|[A-Z]{2,}[\w-]{0,40}|[\w.-]*[\d_/@][\w./@:+-]{0,120})["'`*]{0,3},?\s*$"""
 )
+_KEY_CHARS = 66
+"""The sign behind a key stands no further from the start of its line."""
 _ERROR = re.compile(
     r"\b(?:[A-Z]\w{0,60}(?:Error|Exception|Warning)\b|[Ee]rror\b|ERROR\b|FAILED\b|[Ff]atal\b|panic:|[Cc]annot\b|"
     r"[Nn]o such\b|not found\b|[Dd]enied\b|[Tt]imed out\b|[Uu]nable to\b)"
 )
-# Parts of what `_ERROR` looks for: most lines have none, and this test is ten times as fast.
+# Parts of what `_ERROR` looks for: most lines have none.
 _ERROR_SIGNS = (
     "rror", "xception", "arning", "ERROR", "FAILED", "atal", "anic", "annot", "o such", "not found", "enied",
     "imed out", "nable to",
 )  # fmt: skip
-_DIGIT = re.compile(r"\d")
+_SPECIAL_SIGNS = ("exit", "returncode", "HTTP", "tatus")
+_NEAR = re.compile(r"[\d,] (?=[a-z])|\.\d{1,4}\.\d|-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-")
+"""Of a line where `_SPECIAL` may find something: it has this, or one of the signs above."""
+_RANKED = {"exit_value": (0, "exit code"), "status": (0, "status"), "version": (2, "version"), "uuid": (3, "id")}
 _NUMBER = re.compile(r"(?<![\w.,-])-?\d{1,15}(?:\.\d{1,15})?(?![\w.,])")
+
+
+_Found = Iterator[tuple[int, Fact]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Looks:
+    """Numbers of the lines that are worth an expensive look."""
+
+    special: frozenset[int]
+    errors: frozenset[int]
 
 
 def facts(text: str, limit: int = MAX_FACTS, *, first: int = 1) -> tuple[Fact, ...]:
@@ -61,8 +79,9 @@ def facts(text: str, limit: int = MAX_FACTS, *, first: int = 1) -> tuple[Fact, .
     per_key: dict[str, int] = {}
     series: dict[str, list[tuple[float, str, int]]] = {}
     tried = 0
+    looks = _Looks(*(frozenset(n + first for n in holding(text, signs)) for signs in (_SPECIAL_SIGNS, _ERROR_SIGNS)))
     for number, line in _lines(text, first):
-        for rank, fact in _of_line(line, number, series):
+        for rank, fact in _of_line(line, number, looks, series):
             tried += 1
             if (fact.key, fact.value) in found or per_key.get(fact.key, 0) >= _MOST_PER_KEY:
                 continue
@@ -93,21 +112,18 @@ def _lines(text: str, first: int) -> Iterator[tuple[int, str]]:
             start = jump
 
 
-def _of_line(line: str, number: int, series: dict[str, list[tuple[float, str, int]]]) -> Iterator[tuple[int, Fact]]:
-    for match in _SPECIAL.finditer(line) if _DIGIT.search(line) else ():
-        if match.group("exit_value"):
-            yield 0, Fact("exit code", match.group("exit_value"), number)
-        elif match.group("status"):
-            yield 0, Fact("status", match.group("status"), number)
-        elif match.group("count"):
-            yield 1, Fact(match.group("counted"), match.group("count"), number)
-        elif match.group("version"):
-            yield 2, Fact("version", match.group("version"), number)
-        elif match.group("uuid"):
-            yield 3, Fact("id", match.group("uuid"), number)
-    if any(sign in line for sign in _ERROR_SIGNS) and _ERROR.search(line):
+def _of_line(line: str, number: int, looks: _Looks, series: dict[str, list[tuple[float, str, int]]]) -> _Found:
+    if number in looks.special or _NEAR.search(line):
+        for match in _SPECIAL.finditer(line):
+            kind = match.lastgroup or ""
+            if kind == "counted":
+                yield 1, Fact(match.group("counted"), match.group("count"), number)
+            else:
+                rank, key = _RANKED[kind]
+                yield rank, Fact(key, match.group(kind), number)
+    if number in looks.errors and _ERROR.search(line):
         yield 1, Fact("error", line.strip()[:200], number)
-    if (":" in line or "=" in line) and (pair := _KEY_VALUE.match(line)):
+    if (":" in line[:_KEY_CHARS] or "=" in line[:_KEY_CHARS]) and (pair := _KEY_VALUE.match(line)):
         key, value = pair.group("key").strip(), pair.group("value").rstrip(",.")
         if _NUMBER.fullmatch(value):
             series.setdefault(key, []).append((float(value), value, number))

@@ -14,7 +14,7 @@ from typing import Any
 from foldaway.compressors._json_fit import Fitter, water
 from foldaway.compressors._json_read import Read, Spelled, read
 from foldaway.compressors._json_text import counted
-from foldaway.compressors._literals import Literals, worth_of
+from foldaway.compressors._literals import literals, worth_of
 from foldaway.compressors._picking import ends, named
 from foldaway.compressors.base import EDGE_CHARS, Digest, Fact, Hint
 from foldaway.compressors.facts import MAX_FACTS, facts
@@ -44,6 +44,7 @@ class JsonData:
     """JSON in any of the shapes in which tools return it."""
 
     name = "json"
+    surest = 0.95
 
     def matches(self, text: str, hint: Hint) -> float:
         edge = text[:EDGE_CHARS].lstrip("\ufeff \t\r\n")
@@ -91,29 +92,27 @@ class JsonData:
 
 def text_names(pieces: Sequence[Read | str]) -> dict[str, float]:
     """What the long strings speak of, with its worth; {} when strings are no large part of the JSON."""
-    table = Literals()
     found: list[dict[str, float]] = []
     size = 0
     for piece in pieces:
         if isinstance(piece, Read):
             for _, value in _leaves(piece.value):
                 if len(value) >= LONG_STRING:
-                    found.append(table.of(value[:READ_CHARS], phrases=True))
+                    found.append(literals(value[:READ_CHARS], phrases=True))
                     size += len(value)
     return worth_of(found) if size >= LONG_STRING * 4 else {}
 
 
 def small_names(pieces: Sequence[Read | str]) -> dict[str, float]:
     """What keys, short strings and numbers speak of, and the words around the JSON; for room that is left over."""
-    table = Literals()
     found: list[dict[str, float]] = []
     for piece in pieces:
         if isinstance(piece, Read):
             for path, value in _leaves(piece.value):
                 # Long strings are `text_names`' business; half of one would give half a name.
-                found += [table.of(part) for part in (path.rpartition(".")[2], value) if len(part) < LONG_STRING]
+                found += [literals(part) for part in (path.rpartition(".")[2], value) if len(part) < LONG_STRING]
         else:
-            found.append(table.of(ends(piece, READ_CHARS)))
+            found.append(literals(ends(piece, READ_CHARS)))
     return worth_of(found)
 
 

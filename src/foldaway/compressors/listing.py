@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from foldaway.compressors.base import EDGE_CHARS, Digest, Fact, Hint
 from foldaway.compressors.condense import condense
@@ -40,6 +41,7 @@ class Listing:
     """Compressor of listings and search hits."""
 
     name: str = "listing"
+    surest: ClassVar[float] = 0.9
 
     def matches(self, text: str, hint: Hint) -> float:
         """0.9 when most lines are hits, 0.88 for paths, long rows or a tree."""
@@ -49,9 +51,18 @@ class Listing:
         if len(lines) < 3:
             return 0.0
         most = 0.6 * len(lines)
-        if _count(_HIT, lines) >= most or (_count(_HEADING_HIT, lines) >= most and not unnumbered(lines)[1]):
+        # Counting what a form cannot do without spares most texts its pattern.
+        marked = [line for line in lines if ":" in line or "-" in line]
+        if len(marked) >= most and _count(_HIT, marked) >= most:
             return 0.9
-        if _count(_LONG_ROW, lines) >= most or _count(_TREE_ROW, lines) >= most:
+        headed = [line for line in lines if (bare := line.lstrip())[:1].isdigit() or bare[:5] == "Line "]
+        if len(headed) >= most and _count(_HEADING_HIT, headed) >= most and not unnumbered(lines)[1]:
+            return 0.9
+        rows = [line for line in lines if line[1:2] in "rwx-"]
+        if len(rows) >= most and _count(_LONG_ROW, rows) >= most:
+            return 0.88
+        branches = [line for line in lines if line.lstrip()[:1] in "│|├└`"]
+        if len(branches) >= most and _count(_TREE_ROW, branches) >= most:
             return 0.88
         listed = _LISTS.search(command_of(hint.arguments or {}, "")[:300]) is not None
         paths = sum(1 for line in lines if ("/" in line or listed) and _PATH.fullmatch(line.strip()))

@@ -6,8 +6,10 @@ import re
 from collections import Counter
 from collections.abc import MutableSequence, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from foldaway.compressors import trace
+from foldaway.compressors._spots import holding
 from foldaway.compressors.base import EDGE_CHARS, Digest, Fact, Hint
 from foldaway.compressors.condense import condense
 from foldaway.compressors.hints import lines_of
@@ -18,6 +20,8 @@ REPEATS = 4
 """From so many lines on that differ in their digits only, they count as repeats."""
 KEY_CHARS = 80
 """Lines are compared over this many characters."""
+_READ_CHARS = 400
+"""Of a longer line no more is looked at."""
 
 IS_ERROR = re.compile(
     r"\b(?:ERROR|FATAL|CRITICAL|FAILED|FAILURE|Traceback|panic|PANIC|SEVERE)\b"
@@ -35,6 +39,7 @@ _LEVEL = re.compile(
     r"\b(?:DEBUG|INFO|WARN|WARNING|ERROR|FATAL|TRACE|NOTICE|CRITICAL)\b|\blevel=\w|\[(?:info|warn|error|debug)\]",
     re.IGNORECASE,
 )
+_LEVELS = ("debug", "info", "warn", "error", "fatal", "trace", "notice", "critical", "level=")
 _TIME = re.compile(
     r"[\s\[(]{0,4}(?:\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:\d\d|\d\d:\d\d:\d\d|[A-Z][a-z]{2} [\s\d]\d \d\d:\d\d:\d\d)"
 )
@@ -45,6 +50,10 @@ _BUILD = re.compile(
     r"|Step \d+/\d+|#\d+ |Get:\d+ |"
     r"Unpacking |Setting up |Preparing to|Fetching |Resolving |Progress: |> Task |\[INFO\]|> \S+@\S+ |ok\s)"
 )
+_BUILD_STARTS = frozenset(
+    "np ad Co Do Re In Bu Ch Fi Ru ma gc g+ cc St Ge Un Se Pr Fe ok".split() + [a + b for a in "[#>" for b in " 0123456789I"]
+)
+"""How the words of `_BUILD` begin; `[`, `#` and `>` stand before a digit, a space or a letter."""
 _NO_DIGITS = str.maketrans("", "", "0123456789")
 
 
@@ -53,6 +62,7 @@ class Log:
     """Compressor of logs."""
 
     name: str = "log"
+    surest: ClassVar[float] = 0.8
 
     def matches(self, text: str, hint: Hint) -> float:
         """By the share of lines with a time, a level or the words of a build tool."""
@@ -61,46 +71,54 @@ class Log:
         lines = lines[:40] + lines[40:][-20:]
         if len(lines) < 5:
             return 0.0
-        marked = sum(1 for line in lines if _TIME.match(line) or _BUILD.match(line) or _LEVEL.search(line[:60]))
+        levelled = set(holding("\n".join([line[:60] for line in lines]).lower(), _LEVELS))
+        marked = sum(
+            1
+            for index, line in enumerate(lines)
+            if _TIME.match(line)
+            or (line.lstrip()[:2] in _BUILD_STARTS and _BUILD.match(line))
+            or (index in levelled and _LEVEL.search(line[:60]))
+        )
         share = marked / len(lines)
         return 0.8 if share > 0.6 else 0.6 if share > 0.3 else 0.0
 
     def digest(self, text: str, hint: Hint, room_chars: int) -> Digest:
         lines = lines_of(text)
         ratings = [PLAIN] * len(lines)
-        rate(lines, ratings)
+        errors = error_lines(lines)
+        rate(lines, ratings, errors)
         shown = collapse(lines, ratings)
         short = condense(
             shown, ratings, room_chars,
             names_share=NAMES_SHARE, numbers=hint.line, named=lines, wanted=hint.wanted,
         )  # fmt: skip
         lost = f"{short.left_out} of {len(lines)} lines" if short.left_out else ""
-        return Digest(text=short.text, content="log", facts=error_facts(lines), lost=lost)
+        return Digest(text=short.text, content="log", facts=error_facts(lines, errors), lost=lost)
 
 
-def rate(lines: Sequence[str], ratings: MutableSequence[float]) -> None:
+def error_lines(lines: Sequence[str]) -> list[int]:
+    """Indexes of the lines that tell of an error, ascending. Linear."""
+    small = "\n".join(lines).lower()
+    return [index for index in holding(small, _SIGNS) if IS_ERROR.search(lines[index], 0, _READ_CHARS)]
+
+
+def rate(lines: Sequence[str], ratings: MutableSequence[float], errors: Sequence[int]) -> None:
     """Lift errors, warnings, traces and both ends; lines next to an error rise with it. Linear."""
     trace.rate(lines, ratings)
     for index, line in enumerate(lines):
-        head = line[:400]
-        low = head.lower()
-        if is_error(head, low):
-            ratings[index] = max(ratings[index], ERROR)
-            for beside in (index - 1, index + 1, index + 2):
-                if 0 <= beside < len(lines) and ratings[beside] >= 0 and lines[beside].strip():
-                    ratings[beside] = max(ratings[beside], BESIDE_ERROR)
-        elif ("warn" in low or "deprec" in low) and IS_WARNING.search(head):
-            ratings[index] = max(ratings[index], WARNING)
-        elif not head.strip():
+        if not line or line[:_READ_CHARS].isspace():
             ratings[index] = 0.0
+    for index in holding("\n".join(lines), ("warn", "WARN", "Warn", "eprecat")):
+        if IS_WARNING.search(lines[index], 0, _READ_CHARS):
+            ratings[index] = max(ratings[index], WARNING)
+    for index in errors:
+        ratings[index] = max(ratings[index], ERROR)
+        for beside in (index - 1, index + 1, index + 2):
+            if 0 <= beside < len(lines) and ratings[beside] >= 0 and lines[beside].strip():
+                ratings[beside] = max(ratings[beside], BESIDE_ERROR)
     for index in (*range(min(2, len(lines))), *range(max(0, len(lines) - 5), len(lines))):
         if ratings[index] >= PLAIN:
             ratings[index] = max(ratings[index], END)
-
-
-def is_error(line: str, low: str) -> bool:
-    """Whether a line tells of an error; `low` is the line in small letters, for a quick look."""
-    return any(sign in low for sign in _SIGNS) and IS_ERROR.search(line) is not None
 
 
 def collapse(lines: Sequence[str], ratings: MutableSequence[float]) -> list[str]:
@@ -127,13 +145,12 @@ def collapse(lines: Sequence[str], ratings: MutableSequence[float]) -> list[str]
     return shown
 
 
-def error_facts(lines: Sequence[str], most: int = 20) -> tuple[Fact, ...]:
+def error_facts(lines: Sequence[str], errors: Sequence[int], most: int = 20) -> tuple[Fact, ...]:
     """The distinct error lines with their numbers, at most `most`."""
     found: dict[str, Fact] = {}
-    for number, line in enumerate(lines, 1):
-        if is_error(line[:400], line[:400].lower()):
-            bare = line.strip()[:300]
-            found.setdefault(bare, Fact("error", bare, number))
-            if len(found) >= most:
-                break
+    for index in errors:
+        bare = lines[index].strip()[:300]
+        found.setdefault(bare, Fact("error", bare, index + 1))
+        if len(found) >= most:
+            break
     return tuple(found.values())

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
-from foldaway.compressors._picking import Unit, joined, named, pick, weigh
+from foldaway.compressors._picking import Unit, joined, named, pick, ranked, weigh
 from foldaway.compressors.base import EDGE_CHARS, Digest, Hint
 from foldaway.compressors.excerpt import excerpt
 from foldaway.compressors.facts import facts
@@ -27,7 +27,7 @@ _SLACK = 0.05
 READ_CHARS = 400_000
 """Of a longer text the middle is not read."""
 
-_END = re.compile(r"[.!?…][\"'”’)\]*_]{0,3}(?=\s)|[。！？；][」』”’）]{0,3}|$")
+_END = re.compile(r"[.!?…][\"'”’)\]*_]{0,3}(?=\s)|[。！？；][」』”’）]{0,3}")
 _STOP = re.compile(r"[.!?…。！？；]")
 _ABBREVIATION = re.compile(
     r"(?:\b(?:e\.g|i\.e|etc|vs|cf|al|Mr|Mrs|Ms|Dr|Prof|St|Jr|Sr|No|Nr|Fig|Eq|approx|bzw|z\.B|ca|Inc|Ltd|Co|[A-Za-z])|"
@@ -38,28 +38,31 @@ _UNDERLINE = re.compile(r"^(?:=+|-{3,})\s*$")
 _LIST = re.compile(r"^\s{0,12}(?:[-*+•]|\d{1,3}[.)])\s")
 _PLACE = re.compile(r"[\s\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _WORD = re.compile(r"[A-Za-z\u00c0-\u024f\u0370-\u052f]{4,30}|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2}")
-_MARKDOWN = re.compile(r"^(?:#{1,6} |[-*+] |\d{1,2}\. |> |```|\|)|\]\(|\*\*", re.MULTILINE)
+_LETTERS = bytes(code if chr(code).isalpha() or code == 0x0A else 0x20 for code in range(128)) + b" " * 128
+_MARK = re.compile(r"#{1,6} |[-*+] |\d{1,2}\. |> |```|\|")
 
 
 class Prose:
     """Markdown, web text and plain prose."""
 
     name = "prose"
+    surest = 0.8
 
     def matches(self, text: str, hint: Hint) -> float:
         edge = text[:EDGE_CHARS]
         lines = [line for line in edge.split("\n") if line.strip()]
         if not lines:
             return 0.0
-        marked = len(_MARKDOWN.findall(edge)) / len(lines)
-        words = len(_WORD.findall(edge)) * 5 / max(1, len(edge))
-        ends = sum(1 for match in _END.finditer(edge) if match.group()) / len(lines)
+        marked = _marks(edge, lines) / len(lines)
+        words = sum(map(len, _words([edge.replace("\n", " ")]))) * 5 / max(1, len(edge))
+        ends = len(_END.findall(edge)) / len(lines)
         named_so = hint.path.lower().endswith((".md", ".mdx", ".rst", ".txt", ".adoc"))
         return min(0.8, 0.3 * named_so + 0.25 * min(1.0, marked * 2) + 0.2 * min(1.0, words) + 0.3 * min(1.0, ends))
 
     def digest(self, text: str, hint: Hint, room_chars: int) -> Digest:
         room = max(0, min(room_chars, len(text)))
-        content = "markdown" if len(_MARKDOWN.findall(text[:EDGE_CHARS])) > 4 else "text"
+        edge = text[:EDGE_CHARS]
+        content = "markdown" if _marks(edge, edge.split("\n")) > 4 else "text"
         if len(text) <= room_chars:
             return Digest(text=text, content=content, facts=facts(text, first=hint.line))
         units = units_of(shortened(text))
@@ -73,16 +76,23 @@ class Prose:
         )
 
 
+def _marks(edge: str, lines: Iterable[str]) -> int:
+    """How many signs of Markdown there are."""
+    return sum(1 for line in lines if _MARK.match(line)) + edge.count("](") + edge.count("**")
+
+
 def extract(units: list[Unit], hint: Hint, room: int) -> tuple[str, int]:
     """The best of the units within `room` characters, and how many they are."""
     weights = weigh(units, phrases=True)
     _add_centrality(units)
     for_names = min(int(room * NAMED_SHARE), sum(len(name) + 2 for name in weights) + 14)
     best, most = "", 0
+    first = ranked(units, weights, hint.wanted)
     for _ in range(_ROUNDS):
-        kept = pick(units, weights, room - for_names - 4, hint.wanted)
+        kept = pick(units, weights, room - for_names - 4, hint.wanted, first=first)
         shown = joined(((index, units[index].text) for index in kept), len(units)) if kept else ""
-        names = named(weights, shown, room - len(shown) - 1)
+        seen = {name for index in kept for name in units[index].literals}
+        names = named(weights, shown, room - len(shown) - 1, seen=seen)
         whole = f"{shown}\n{names}" if shown and names else shown or names
         if len(best) < len(whole) <= room or not best:
             best, most = whole[:room], len(kept)
@@ -108,11 +118,11 @@ def units_of(text: str) -> list[Unit]:
         if bare.startswith(("```", "~~~")):
             fenced = not fenced
             continue
-        if _UNDERLINE.match(bare):
+        if bare[0] in "=-" and _UNDERLINE.match(bare):
             if units:
                 units[-1].bonus += 2.0 if not opening else 0.0
             continue
-        heading = None if fenced else _HEADING.match(line)
+        heading = _HEADING.match(line) if bare[0] in "#*" and not fenced else None
         for place, sentence in enumerate([line.rstrip()] if fenced and len(line) < 400 else sentences(line.rstrip())):
             bonus = 4.0 if not units else 0.0
             if heading:
@@ -138,7 +148,7 @@ def sentences(text: str) -> list[str]:
         found.extend(_cut(text[start:end].strip() if found else text[start:end].rstrip()))
         start = end
     if text[start:].strip():
-        found.extend(_cut(text[start:].strip()))
+        found.extend(_cut(text[start:].strip() if found else text[start:].rstrip()))
     return [sentence for sentence in found if sentence.strip()]
 
 
@@ -161,7 +171,7 @@ def _add_centrality(units: list[Unit]) -> None:
         if unit.text in seen:
             unit.bonus = _REPEATED
         seen.add(unit.text)
-    words = [_WORD.findall(unit.text.lower()) for unit in units]
+    words = _words([unit.text.lower() for unit in units])
     counts = Counter(word for found in words for word in found)
     total = max(counts.values(), default=0)
     if total < 2:
@@ -169,3 +179,14 @@ def _add_centrality(units: list[Unit]) -> None:
     for unit, found in zip(units, words, strict=True):
         if len(found) > 2 and unit.bonus >= 0:
             unit.bonus += 2.0 * sum(counts[word] for word in found) / (len(found) * total)
+
+
+def _words(texts: Sequence[str]) -> list[list[str]]:
+    """The words of each text, as `_WORD` finds them; of plain text without going through it sign by sign."""
+    spaced = "\n".join(texts).encode("ascii", "replace").translate(_LETTERS).decode("ascii").split("\n")
+    return [
+        [word for word in line.split() if len(word) > 3]
+        if text.isascii() and (len(text) <= 30 or len(max(line.split(), key=len, default="")) <= 30)
+        else _WORD.findall(text)
+        for text, line in zip(texts, spaced, strict=True)
+    ]

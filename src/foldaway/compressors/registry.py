@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from foldaway.compressors.base import Compressor, Digest, Hint
 from foldaway.compressors.binary import Binary
+from foldaway.compressors.clean import Clean
 from foldaway.compressors.diff import Diff
 from foldaway.compressors.envelope import peel
 from foldaway.compressors.excerpt import cut_head
@@ -34,7 +35,8 @@ INCLINATION = 0.15
 """What the tool's name adds to a compressor that matches anyway."""
 
 COMPRESSORS: tuple[Compressor, ...] = (
-    TestsRun(), Diff(), Trace(), JsonData(), Binary(), Web(), Source(), Listing(), TableText(), Log(), Prose(), Shell(),
+    TestsRun(), Diff(), Trace(), JsonData(), Binary(), Web(), Source(), Listing(), TableText(), Log(), Prose(),
+    Clean(), Shell(),
 )  # fmt: skip
 """All that come with the package. Of equals the first wins; the last takes anything."""
 
@@ -91,6 +93,8 @@ class Registry:
         best, most = self.compressors[-1], 0.0
         # The favoured one first: where it is sure, the others need not be asked.
         for compressor in sorted(self.compressors, key=lambda known: known.name != favoured):
+            if most >= getattr(compressor, "surest", 1.0) + INCLINATION * (compressor.name == favoured):
+                continue
             match = compressor.matches(text, hint)
             if match > 0.0 and compressor.name == favoured:
                 match += INCLINATION

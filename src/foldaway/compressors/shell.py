@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import ClassVar
 
 from foldaway.compressors import log
 from foldaway.compressors.base import Digest, Hint
@@ -24,6 +25,7 @@ class Shell:
     """Compressor of plain output; takes anything, so it is the last resort."""
 
     name: str = "output"
+    surest: ClassVar[float] = 0.3
 
     def matches(self, text: str, hint: Hint) -> float:
         """Always a little."""
@@ -32,7 +34,8 @@ class Shell:
     def digest(self, text: str, hint: Hint, room_chars: int) -> Digest:
         lines = lines_of(text)
         ratings = [log.PLAIN] * len(lines)
-        log.rate(lines, ratings)
+        errors = log.error_lines(lines)
+        log.rate(lines, ratings, errors)
         for index, line in enumerate(lines):
             if ratings[index] == log.PLAIN and _HEADING.match(line[:400]):
                 ratings[index] = HEADING
@@ -42,4 +45,4 @@ class Shell:
             names_share=NAMES_SHARE, numbers=hint.line, named=lines, wanted=hint.wanted,
         )  # fmt: skip
         lost = f"{short.left_out} of {len(lines)} lines" if short.left_out else ""
-        return Digest(text=short.text, content="output", facts=log.error_facts(lines), lost=lost)
+        return Digest(text=short.text, content="output", facts=log.error_facts(lines, errors), lost=lost)

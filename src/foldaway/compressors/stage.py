@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from foldaway.compressors._json_text import first_words
-from foldaway.compressors._literals import Literals, worth_of
+from foldaway.compressors._literals import literals, worth_of
 from foldaway.compressors._picking import named
 from foldaway.compressors.base import Digest, Fact
 from foldaway.compressors.facts import facts
@@ -83,8 +83,7 @@ def digest(calls: Sequence[Call], room_chars: int, kinds: Kinds | None = None) -
             shown.append(line)
             used += len(line) + 1
     text = "\n".join(shown)
-    table = Literals()
-    worth = worth_of(table.of(call.text[:READ_CHARS]) for call in calls)
+    worth = worth_of(literals(call.text[:READ_CHARS]) for call in calls)
     names = named(worth, text, room - used)
     whole = "\n".join(piece for piece in (text, names) if piece)
     lost = f"arguments and results of {len(calls):,} calls"

@@ -28,6 +28,7 @@ class TableText:
     """A result that is a table in text, or mostly one."""
 
     name = "table"
+    surest = 0.85
 
     def matches(self, text: str, hint: Hint) -> float:
         lines = [line for line in text[:EDGE_CHARS].split("\n")[:60] if line.strip()]

@@ -6,8 +6,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from foldaway.compressors import trace
+from foldaway.compressors._spots import searched_at
 from foldaway.compressors.base import EDGE_CHARS, Digest, Fact, Hint
 from foldaway.compressors.condense import condense
 from foldaway.compressors.hints import lines_of
@@ -17,9 +19,10 @@ NAMES_SHARE = 0.45
 _LITTLE = 400
 """Where not even so many characters come together, passed tests are shown as well."""
 
-_RUNNERS: tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...] = (
+_RUNNERS: tuple[tuple[str, str, tuple[str, ...], re.Pattern[str]], ...] = (
     (
         "pytest",
+        "== 0 co",
         ("passed", "failed", "===", "collected "),
         re.compile(
             r"={3,} test session starts|={3,} .{0,120}\b(?:passed|failed|errors?|no tests ran)\b.{0,80} in [\d.]+s"
@@ -30,6 +33,7 @@ _RUNNERS: tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...] = (
     ),
     (
         "unittest",
+        "Ra FA Cr ==",
         ("Ran ", "FAILED (", "test database", "====\nFAIL", "====\nERROR"),
         re.compile(
             r"^Ran \d+ tests? in [\d.]+s|^FAILED \((?:failures|errors)=|^Creating test database for alias"
@@ -39,6 +43,7 @@ _RUNNERS: tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...] = (
     ),
     (
         "go test",
+        "-- == ok FA ?",
         ("--- ", "=== RUN", "ok  ", "FAIL", "[no test files]"),
         re.compile(
             r"^\s*--- (?:FAIL|PASS|SKIP): |^=== RUN |^(?:ok|FAIL)\s+\S+\s+(?:[\d.]+s|\(cached\))"
@@ -48,6 +53,7 @@ _RUNNERS: tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...] = (
     ),
     (
         "cargo test",
+        "te ru",
         ("test result:", "running ", " ... "),
         re.compile(
             r"^test result: (?:ok|FAILED)\.|^running \d+ tests?$|^test \S+ \.\.\. (?:ok|FAILED|ignored)$", re.MULTILINE
@@ -55,26 +61,33 @@ _RUNNERS: tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...] = (
     ),
     (
         "vitest",
+        "Te RU",
         ("Test Files", "RUN  v", "Tests  ", "vitest/"),
         re.compile(r"^\s*Test Files  \d|^\s*RUN  v\d|^\s*Tests  \d+ (?:passed|failed)|vitest/\d", re.MULTILINE),
     ),
     (
         "jest",
+        "Te PA FA",
         ("Tests: ", "Test Suites:", "PASS ", "FAIL "),
         re.compile(r"^Tests: {1,12}\d+ |^Test Suites: \d+|^(?:PASS|FAIL) \S+\.[jt]sx?\b", re.MULTILINE),
     ),
     (
         "bun test",
+        "bu (p (f (s Ra 0",
         ("bun test v", "(pass)", "(fail)", "(skip)", " pass\n", " fail\n", " tests across"),
         re.compile(r"^bun test v|^\((?:pass|fail|skip)\) |^\s*\d+ (?:pass|fail)$|^Ran \d+ tests across", re.MULTILINE),
     ),
-    ("mocha", ("passing", "failing"), re.compile(r"^\s*\d+ (?:passing|failing)\b", re.MULTILINE)),
+    ("mocha", "0", ("passing", "failing"), re.compile(r"^\s*\d+ (?:passing|failing)\b", re.MULTILINE)),
     (
         "tap",
+        "TA ok no #",
         ("TAP version", "ok ", "# pass", "# fail", "# tests"),
         re.compile(r"^TAP version \d+|^(?:not )?ok \d+ |^# (?:pass|fail|tests) \d+$", re.MULTILINE),
     ),
 )
+"""Name, how its lines begin (see `_begin`), parts of what the pattern looks for, and the pattern."""
+_ANYWHERE = {"pytest": "===", "vitest": "vitest/"}
+"""What may also stand inside of a line."""
 _SUMMARY = re.compile(
     r"\s{0,8}(?:={3,} .{0,200}\b(?:passed|failed|errors?|no tests ran)\b.{0,120}|\d+ (?:passed"
     r"|failed)\b.{0,120} in [\d.]+s.{0,40}"
@@ -114,6 +127,7 @@ class TestsRun:
 
     __test__ = False
     name: str = "tests"
+    surest: ClassVar[float] = 0.95
 
     def matches(self, text: str, hint: Hint) -> float:
         """0.95 when a runner's own lines stand at the text's start or end."""
@@ -139,11 +153,20 @@ class TestsRun:
 
 
 def _runner(edge: str) -> str:
-    for name, signs, pattern in _RUNNERS:
-        # The signs spare nearly all texts the pattern.
-        if any(sign in edge for sign in signs) and pattern.search(edge):
+    begins = {_begin(line.lstrip()) for line in edge.split("\n")}
+    for name, starts, signs, pattern in _RUNNERS:
+        if begins.isdisjoint(starts.split()) and not (name in _ANYWHERE and _ANYWHERE[name] in edge):
+            continue
+        if searched_at(edge, signs, pattern):
             return name
     return ""
+
+
+def _begin(bare: str) -> str:
+    """The first two signs of a line; one for a number, for `?` and for `#`."""
+    if bare[:1].isdigit():
+        return "0"
+    return bare[0] if bare[:1] in ("?", "#") else bare[:2]
 
 
 def _rate(lines: Sequence[str]) -> list[float]:

@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import MutableSequence, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
+from foldaway.compressors._spots import holding
 from foldaway.compressors.base import EDGE_CHARS, Digest, Fact, Hint
 from foldaway.compressors.condense import condense
 from foldaway.compressors.hints import lines_of
@@ -34,6 +36,12 @@ _MESSAGE = re.compile(
     r"|fatal error: |Suppressed: )"
 )
 _LINKS = re.compile(r"[\s|]{0,40}(?:During handling of the above|The above exception was)")
+_SIGNS = (
+    "Traceback", 'File "', "at ", " more", ".go:", "created by ", "During handling", "The above exception",
+    "Error", "Exception", "Warning", "Exit", "Interrupt", "Failure", "Timeout", "panic", "Caused by:", "Uncaught ",
+    "goroutine ", "fatal error: ", "Suppressed: ",
+)  # fmt: skip
+"""Parts of what the patterns above look for, but for frames that begin with a number."""
 _LIBRARY = re.compile(
     r"site-packages|dist-packages|lib/python\d|node_modules|node:internal|\(internal/|/rustc/|/go/pkg/mod/"
     r"|/usr/(?:local/)?(?:go|lib)"
@@ -47,13 +55,14 @@ class Trace:
     """Compressor of texts that are mainly a stack trace."""
 
     name: str = "trace"
+    surest: ClassVar[float] = 0.85
 
     def matches(self, text: str, hint: Hint) -> float:
         """0.85 when most lines at the text's edges belong to a trace, 0.6 when a good part does."""
         edges = text if len(text) <= 2 * EDGE_CHARS else f"{text[:EDGE_CHARS]}\n{text[-EDGE_CHARS:]}"
         lines = [line for line in edges.split("\n") if line.strip()]
         ratings = [0.0] * len(lines)
-        if len(lines) < 4 or not rate(lines, ratings):
+        if len(lines) < 4 or sum(map(_looks_like_frame, lines)) < 2 or not rate(lines, ratings):
             return 0.0
         share = sum(1 for rating in ratings if rating) / len(lines)
         return 0.85 if share > 0.6 else 0.65 if share > 0.3 else 0.0
@@ -77,13 +86,25 @@ class Trace:
         return Digest(text=short.text, content="stack trace", facts=facts[:20], lost=lost)
 
 
+def _looks_like_frame(line: str) -> bool:
+    """A quick look that lets all frames through."""
+    bare = line.lstrip(" \t|")
+    if bare.startswith(("at ", 'File "', "...", "created by ")) or ".go:" in line:
+        return True
+    return bare[:1].isdigit() and line[0].isspace()
+
+
 def rate(lines: Sequence[str], ratings: MutableSequence[float]) -> bool:
     """Set the ratings of all lines that belong to a trace; whether there were any frames. One pass, linear."""
     code_of = 0.0
     frames = 0
     in_python = False
     seen: dict[str, int] = {}
+    telling = set(holding("\n".join(lines), _SIGNS))
+    telling.update(n for n, line in enumerate(lines) if line[:2].isspace() and line.lstrip()[:1].isdigit())
     for index, full in enumerate(lines):
+        if not code_of and not in_python and index not in telling:
+            continue
         line = full[:500]
         if not line.strip():
             code_of = 0.0

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import re
 from functools import cache
+from threading import Lock
 from typing import Any
 
 _GRAMMARS = {
@@ -49,6 +50,8 @@ class _Parser:
         language = tree_sitter.Language(grammar)
         self._parser = tree_sitter.Parser(language)
         self._cursor = tree_sitter.QueryCursor(tree_sitter.Query(language, _query(language)))
+        # Digests are made in several threads; a parser and a cursor have a state of their own.
+        self._lock = Lock()
 
     def nodes(self, text: str) -> list[Any]:
         """The nodes that define something.
@@ -58,10 +61,11 @@ class _Parser:
         """
         if _brackets_too_deep(text):
             raise ValueError("nested too deep")
-        root = self._parser.parse(text.encode("utf-8", "replace")).root_node
-        if any(_too_deep(child, side) for child in root.named_children for side in (0, -1)):
-            raise ValueError("nested too deep")
-        return list(self._cursor.captures(root).get("definition", ()))
+        with self._lock:
+            root = self._parser.parse(text.encode("utf-8", "replace")).root_node
+            if any(_too_deep(child, side) for child in root.named_children for side in (0, -1)):
+                raise ValueError("nested too deep")
+            return list(self._cursor.captures(root).get("definition", ()))
 
 
 def _brackets_too_deep(text: str) -> bool:

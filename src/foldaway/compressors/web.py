@@ -28,6 +28,7 @@ class Web:
     """A page as HTML."""
 
     name = "web"
+    surest = 0.95
 
     def matches(self, text: str, hint: Hint) -> float:
         edge = text[:EDGE_CHARS].lower()

@@ -6,9 +6,9 @@ keeps what passes until the session's own thread hands it in. Whatever goes wron
 
 from __future__ import annotations
 
-from foldaway.digesting.client import ChatClient, Retry
+from foldaway.asking import ChatClient, MessagesClient, Retry
 from foldaway.digesting.incremental import Running, RunningDigest
 from foldaway.digesting.worker import DigestWorker, Failure
 from foldaway.digesting.writer import Writer
 
-__all__ = ["ChatClient", "DigestWorker", "Failure", "Retry", "Running", "RunningDigest", "Writer"]
+__all__ = ["ChatClient", "DigestWorker", "Failure", "MessagesClient", "Retry", "Running", "RunningDigest", "Writer"]

@@ -55,6 +55,7 @@ _NAME = re.compile(r"(?<=[a-z,;] )[A-Z][A-Za-z\u00c0-\u024f'’-]{2,40}")
 _WORD = re.compile(r"[A-Za-z\u00c0-\u024f\u0370-\u052f]{4,}|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2}")
 _DENSE = re.compile(r"[\u3400-\u9fff\uac00-\ud7af]")
 _SHORT = re.compile(r"[A-Za-z\u00c0-\u024f'’-]{3,4}")
+_POSSESSIVE = re.compile(r"['’](?:s|S)?$")
 _BLANKS = re.compile(r"\s+")
 
 
@@ -137,7 +138,10 @@ def _names_made_up(text: str, source: str) -> Iterator[str]:
     if not names or language_of(text) == "German":
         return
     known = _stems(source) | {word.lower() for word in _SHORT.findall(source)}
-    yield from (name for name in names if name[:STEM_CHARS].lower() not in known and name.lower() not in known)
+    for name in names:
+        owner = _POSSESSIVE.sub("", name)
+        if not {name.lower(), name[:STEM_CHARS].lower(), owner.lower(), owner[:STEM_CHARS].lower()} & known:
+            yield name
 
 
 def _check_related(text: str, source: str) -> None:

@@ -7,16 +7,17 @@ writer included, becomes an entry of `failures`; the deterministic digest stays.
 
 from __future__ import annotations
 
-import queue
 import threading
 from collections import Counter, deque
 from dataclasses import dataclass, field
+from functools import partial
 from weakref import WeakKeyDictionary
 
+from foldaway.asking import Jobs
 from foldaway.compressors.base import Hint
 from foldaway.digesting.writer import Writer
 from foldaway.engine.digests import hint_of
-from foldaway.errors import DigestError
+from foldaway.errors import AskError, DigestError
 from foldaway.session import Session
 
 MOST_FAILURES = 100
@@ -71,12 +72,9 @@ class DigestWorker:
         """Kind of failure -> how often."""
         self._smallest = smallest_tokens
         self._failures: deque[Failure] = deque(maxlen=MOST_FAILURES)
-        self._jobs: queue.Queue[_Job | None] = queue.Queue(maxsize=most_waiting)
+        self._counting = threading.Lock()
+        self._jobs: Jobs[int] = Jobs("foldaway-digests", self._fail, most_waiting=most_waiting)
         self._mine: WeakKeyDictionary[Session, _Mine] = WeakKeyDictionary()
-        self._idle = threading.Condition()
-        self._waiting = 0
-        self._thread: threading.Thread | None = None
-        self._closed = False
 
     @property
     def failures(self) -> tuple[Failure, ...]:
@@ -119,22 +117,11 @@ class DigestWorker:
 
     def wait(self, timeout_seconds: float) -> bool:
         """Until nothing waits or runs; False when that took too long. For batch work and tests."""
-        with self._idle:
-            return self._idle.wait_for(lambda: self._waiting == 0, timeout_seconds)
+        return self._jobs.wait(timeout_seconds)
 
     def close(self, timeout_seconds: float = 0.0) -> None:
         """Take no more jobs and forget those that wait; give the one under way this long. May be called twice."""
-        self._closed = True
-        while True:
-            try:
-                waiting = self._jobs.get_nowait()
-            except queue.Empty:
-                break
-            if waiting is not None:
-                self._finished()
-        if self._thread is not None:
-            self._jobs.put(None)
-            self._thread.join(timeout_seconds)
+        self._jobs.close(timeout_seconds)
 
     def __enter__(self) -> DigestWorker:
         return self
@@ -168,7 +155,7 @@ class DigestWorker:
     def _put(self, session: Session, number: int, *, asked: bool) -> bool:
         mine, log, digests = self._of(session), session.engine.log, session.engine.planner.digests
         item = log.items[number]
-        if self._closed or number in mine.taken or item.turn >= log.settled:
+        if number in mine.taken or item.turn >= log.settled:
             return False
         text = log.result_text(item)
         if not asked and len(text) < self._smallest:
@@ -179,45 +166,20 @@ class DigestWorker:
             beside=log.action_text(item), hint=hint_of(log, item),
             room_chars=digests.room_chars(item), asked=asked,
         )  # fmt: skip
-        with self._idle:
-            self._waiting += 1
-        try:
-            self._jobs.put_nowait(job)
-        except queue.Full:
-            self._finished()
-            self._fail(number, DigestError("queue-full", f"{self._jobs.maxsize} digests wait already"))
+        if not self._jobs.put(number, partial(self._write, job)):
             return False
         mine.taken.add(number)
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="foldaway-digests", daemon=True)
-            self._thread.start()
         return True
 
-    def _fail(self, item: int, error: DigestError) -> None:
-        with self._idle:
+    def _fail(self, item: int, error: AskError) -> None:
+        with self._counting:
             self.counts[error.kind] += 1
             self._failures.append(Failure(item, error.kind, str(error)))
 
     # -- inside, the worker's thread
-
-    def _run(self) -> None:
-        while (job := self._jobs.get()) is not None:
-            try:
-                self._write(job)
-            except DigestError as error:
-                self._fail(job.item, error)
-            except BaseException as error:  # nothing that a writer does may end the thread
-                self._fail(job.item, DigestError("crash", type(error).__name__))
-            finally:
-                self._finished()
 
     def _write(self, job: _Job) -> None:
         if not job.asked and not self.writer.free_text(job.text, job.hint, job.room_chars):
             return
         text = self.writer.write(job.text, room_chars=job.room_chars, title=job.title, beside=job.beside, hint=job.hint)
         job.mine.done.append((job.item, job.text, text))
-
-    def _finished(self) -> None:
-        with self._idle:
-            self._waiting -= 1
-            self._idle.notify_all()

@@ -12,15 +12,17 @@ from foldaway.digesting import mapreduce
 from foldaway.digesting.check import check, made_up_literals
 from foldaway.digesting.language import script_shares
 from foldaway.digesting.prompt import MERGING, PURPOSE, messages
-from foldaway.errors import DigestError, SettingsError
+from foldaway.errors import AskError, DigestError, SettingsError
 from foldaway.stores.redaction import redact
 
 Complete = Callable[[Sequence[dict[str, str]], int], str]
-"""(messages, most tokens of the answer) -> the answer. Raises DigestError when there is none."""
+"""(messages, most tokens of the answer) -> the answer. Raises AskError when there is none."""
 ASKED_SHARE = 0.7
 """Of the room the model is asked for this much: models overrun, and exact values stand beside."""
 VALUES_SHARE = 0.3
 """Of the room the exact values take at most this much."""
+MOST_OVERRUN = 2.5
+"""A longer answer than so many rooms is no digest; a shorter one is cut at a line or a sentence."""
 EXTRACT_HEAD = "\nextract:\n"
 SMALLEST_EXTRACT_CHARS = 160
 ECHO_CHARS = 24
@@ -30,6 +32,7 @@ FREE_TEXT = frozenset({"text", "markdown", "web page"})
 
 _MARKER = re.compile(r"\[redacted:[a-z-]+:\d+\]")
 _THINKING = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
+_ENDS = re.compile(r"(?=\n)|(?<=[.!?])(?=\s)|(?<=[。！？])")
 _FENCE = re.compile(r"\A```\w*\n(.*)\n```\Z", re.DOTALL)
 
 
@@ -110,9 +113,11 @@ class Writer:
             answer = self.complete(prompt, tokens)
         except DigestError:
             raise
+        except AskError as error:
+            raise DigestError(error.kind, error.message) from error
         except Exception as error:  # transports are other people's code
             raise DigestError("crash", f"{type(error).__name__} in the transport") from error
-        said = _bare(answer)
+        said = _fitted(_bare(answer), room)
         frame = "\n".join(message["content"] for message in prompt).replace(shown, "").lower()
         if said and said[:ECHO_CHARS].lower() in frame and said[:ECHO_CHARS] not in shown:
             raise DigestError("echo", "the model repeated the prompt")
@@ -144,6 +149,14 @@ def _bare(answer: str) -> str:
     said = _THINKING.sub("", answer).strip()
     fenced = _FENCE.match(said)
     return fenced.group(1).strip() if fenced else said
+
+
+def _fitted(said: str, room: int) -> str:
+    """The first whole lines or sentences that fit; all of it where they would not fill half of the room."""
+    if not room < len(said) <= MOST_OVERRUN * room:
+        return said
+    ends = [end.start() for end in _ENDS.finditer(said[: room + 1]) if end.start() >= room // 2]
+    return said[: ends[-1]].rstrip() if ends else said
 
 
 def _as_line(facts: Sequence[Fact], said: str, room: int) -> str:

@@ -8,11 +8,12 @@ handed in as a value (`replace`), say by a model beside the loop; the caller kee
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from foldaway.compressors import attachment
 from foldaway.compressors.base import Digest, Hint
 from foldaway.compressors.checker import unsupported
+from foldaway.compressors.excerpt import cut_head
 from foldaway.compressors.registry import Registry
 from foldaway.compressors.stage import Call
 from foldaway.compressors.stage import digest as stage_digest
@@ -50,12 +51,20 @@ class Job:
     """The item that superseded this one; 0: none did."""
     later: str = ""
     """Its text."""
+    media: str = ""
+    """A line for each picture, document or sound that came back with the text."""
 
     def make(self) -> Digest:
         """Linear in the texts."""
         if self.newest:
             return superseded_digest(self.text, self.later, self.newest, self.room_chars)
-        return self.registry.digest(self.text, self.hint, self.room_chars)
+        if not self.media:
+            return self.registry.digest(self.text, self.hint, self.room_chars)
+        lines = cut_head(self.media, self.room_chars)
+        if not self.text.strip():
+            return Digest(text=lines, content="media", lost="all but its description")
+        found = self.registry.digest(self.text, self.hint, max(0, self.room_chars - len(lines) - 1))
+        return replace(found, text=f"{found.text}\n{lines}", lost=", ".join(filter(None, (found.lost, "pictures"))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +92,8 @@ class Digests:
     _texts: dict[tuple[int, int, int], str] = field(default_factory=dict)
     _costs: dict[tuple[int, int], Costs] = field(default_factory=dict)
     _lines: dict[tuple[int, int], int] = field(default_factory=dict)
-    _stages: dict[tuple[int, int], str] = field(default_factory=dict)
+    _stages: dict[tuple[int, int, int], str] = field(default_factory=dict)
+    _renditions: dict[tuple[int, str], str] = field(default_factory=dict)
     _given: dict[int, str] = field(default_factory=dict)
     """Texts handed in, with their mark."""
 
@@ -160,7 +170,7 @@ class Digests:
         return Job(
             item=item, room_chars=room_chars, text=self.log.result_text(item), hint=hint_of(self.log, item),
             registry=self.registry, newest=newest,
-            later=self.log.result_text(self.log.items[newest]) if newest else "",
+            later=self.log.result_text(self.log.items[newest]) if newest else "", media=self._media(item),
         )  # fmt: skip
 
     def adopt(self, job: Job, digest: Digest) -> str:
@@ -171,20 +181,46 @@ class Digests:
             self._texts[job.item.id, job.room_chars, job.newest] = text
         return text
 
+    def can(self, compressor: str) -> bool:
+        """Whether a compressor of this name is registered."""
+        return any(known.name == compressor for known in self.registry.compressors)
+
+    def by(self, compressor: str, item: Item) -> str:
+        """The item's text as one compressor of the registry leaves it with all the room it wants, with its mark.
+
+        The text itself where it shortens nothing. Linear in the text once, then looked up.
+        """
+        key = item.id, compressor
+        known = self._renditions.get(key)
+        if known is None:
+            text = self.log.result_text(item)
+            made = next(c for c in self.registry.compressors if c.name == compressor)
+            digest = made.digest(text, hint_of(self.log, item), len(text))
+            shorter = len(digest.text) < len(text)
+            known = self.stubs.digest(item, digest.text, digest.content, digest.lost) if shorter else text
+            if self._settled(item):
+                self._renditions[key] = known
+        return known
+
     def attachment(self, item: Item) -> Digest:
         """A picture, a document or sound as one line. Reads the head of its data only."""
         return attachment.digest(attachment.described(self.log.block(item), item.tokens), ATTACHMENT_CHARS)
 
+    def _media(self, item: Item) -> str:
+        blocks = [] if item.kind is Kind.ATTACHMENT else self.log.media(item)
+        found = [attachment.described(block, self.log.media_tokens(block)) for block in blocks]
+        return "\n".join(attachment.digest(one, ATTACHMENT_CHARS).text for one in found)
+
     def _settled(self, item: Item) -> bool:
         return item.turn < self.log.settled
 
-    def stage(self, items: Sequence[int]) -> str:
-        """Several items as one stage, by the text that the fold note gives it. Once for each stretch."""
-        key = items[0], items[-1]
+    def stage(self, items: Sequence[int], chars: int = STAGE_CHARS) -> str:
+        """Several items as one stage, by the text that the fold note gives it. Once for each stretch and room."""
+        key = items[0], items[-1], chars
         known = self._stages.get(key)
         if known is None:
             calls = [call for item in map(self.log.items.__getitem__, items) if (call := self._call(item))]
-            known = self._stages[key] = self.stubs.stage(stage_digest(calls, STAGE_CHARS).text) if calls else ""
+            known = self._stages[key] = self.stubs.stage(stage_digest(calls, chars).text) if calls else ""
         return known
 
     def _call(self, item: Item) -> Call | None:

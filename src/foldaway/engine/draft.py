@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from bisect import insort
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from foldaway.engine import ranges
@@ -75,6 +75,10 @@ class Draft:
         told = self.lines_cost + self.stages_cost + self.sections_cost + mention
         return self.fixed_tokens + self.visible_cost + told + head
 
+    def told_tokens(self) -> int:
+        """What visible turns and stub lines cost: what one change moves."""
+        return self.visible_cost + self.lines_cost
+
     def price(self, line: str) -> int:
         return self.log.counter.counter.count(line) + 1
 
@@ -126,6 +130,21 @@ class Draft:
         if section.text.strip():
             self.shown.sections[section.title] = text = self.stubs.section(section.title, section.text)
             self.sections_cost += self.price(text)
+
+    def keep_told(self, outside: Collection[str]) -> None:
+        """Where no policy says what the note tells besides its lines, it goes on to tell what it told.
+
+        Not of sections under one of these titles: whoever handed them in has the word on them.
+        """
+        for title, text in self.base.sections.items():
+            if title not in outside and title not in self.shown.sections:
+                self.shown.sections[title] = text
+                self.sections_cost += self.price(text)
+        for first, text in self.base.stages.items():
+            if first not in self.shown.stages:
+                self.shown.stages[first] = text
+                self.stages_cost += self.price(text)
+        self.shown.mention = self.shown.mention or self.base.mention
 
     def demote_lines(self, limit: int, reason: str) -> None:
         """Take stages, then the oldest lines, out of the note until all together cost at most `limit` tokens.
@@ -223,7 +242,7 @@ class Draft:
     def _text(self, item: Item, level: Level, anchors: Sequence[str] | None) -> str:
         if item.kind is Kind.ATTACHMENT:
             return self.stubs.attachment(item, self.digests.attachment(item).text)
-        if level is Level.MASKED:
+        if level is Level.MASKED and not self.log.media(item):
             return self.stubs.mask(item, self.log.result_text(item), MASK_CHARS)
         if item.kind in (Kind.PASTE, Kind.USER, Kind.GOAL, Kind.THOUGHT):
             return self.stubs.mask(item, self.log.text_of(item), 240)

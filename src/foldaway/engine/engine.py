@@ -5,21 +5,27 @@ append ─▶ link ─▶ value ─▶ propose ─▶ rehearse ─▶ commit ─
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
-from foldaway.engine import ledger
+from foldaway.engine import ledger, pending, preparing, triggers
+from foldaway.engine.benefit import benefit, moment
 from foldaway.engine.constraints import HARD, SOFT, Scene, protected
 from foldaway.engine.draft import Draft
+from foldaway.engine.ladder import Descent, descend
 from foldaway.engine.log import OWN, Log
+from foldaway.engine.pending import Pending, Vetted
 from foldaway.engine.planner import POLICY_TRIGGER, Planned, Planner
 from foldaway.engine.recall import Recalled, as_data, recall
 from foldaway.engine.snapshot import Snapshot
 from foldaway.engine.stubs import Stubs
+from foldaway.engine.triggers import Triggers
+from foldaway.engine.watch import Watch, untimed
 from foldaway.engine.window import Shown, View, folded
 from foldaway.model.items import Item, Kind, Level
-from foldaway.model.plan import Budget, Commit, Section
+from foldaway.model.plan import Budget, Change, Commit, PlanVerdict, ProposedPlan, Refusal, Section
 from foldaway.model.wire import Message, PartType, TurnKind
 
 PINNED = "pinned"
@@ -34,8 +40,6 @@ GUARD_STEPS = 6
 """Steps for which a recalled item stays protected; doubled with each further fault of the same item (I7)."""
 THRASH_FAULTS = 3
 """Faults of one item from which on it counts as thrashing."""
-FUTURE_CALLS = 20
-"""Calls expected to come when a commit is not forced: what its saving is multiplied with."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -63,8 +67,20 @@ class Engine:
     """The log is being rebuilt from the store: what happened is in the ledger already."""
     failures: list[str] = field(default_factory=list)
     """What went wrong inside and was worked around; the session reports each."""
+    spent: Callable[[], float] = untimed
+    """Share of the time limit of the present call that is spent; the ladder asks it (`engine.ladder`)."""
     factor: float = 1.0
     """Provider's count / own count, from reported usage."""
+    reserve_share: float = 0.0
+    """Of the budget kept free: commits keep the view below the rest, where pins and the last turn allow."""
+    triggers: Triggers = field(default_factory=Triggers)
+    """What asks for a commit before the ceiling does."""
+    waiting: Pending | None = None
+    """A plan from beside the loop that waits for its moment."""
+    _cold: bool = False
+    """The caller says that the provider's cache is gone."""
+    _decided: int = -1
+    """Turns of the log at the newest commit: nobody commits twice for the same history, but when forced."""
     _dirty: bool = False
 
     # -- one way in
@@ -78,6 +94,14 @@ class Engine:
         self.shown.upto = min(self.shown.upto, settled)
         self.log.append(messages, origins)
         self._notice_refetches(settled)
+        if not self.restoring:
+            self._make_small_digests(settled)
+
+    def _make_small_digests(self, since: int) -> None:
+        try:
+            preparing.on_entry(self.log, self.planner.digests, since)
+        except Exception as error:  # compressors are other people's code
+            self.failures.append(f"digests not made ahead ({type(error).__name__}: {error})")
 
     def _notice_refetches(self, since: int) -> None:
         """The agent made a folded call again: a fault that it repaired at its own price."""
@@ -102,9 +126,15 @@ class Engine:
 
     # -- one way out
 
-    def view(self, *, force: str = "") -> tuple[list[Message], int, Commit | None]:
-        """(messages, tokens with system and tools, commit made now or None); before a model call."""
+    def view(self, *, force: str = "", cold: bool = False) -> tuple[list[Message], int, Commit | None]:
+        """(messages, tokens with system and tools, commit made now or None); before a model call.
+
+        `cold`: the provider's prompt cache is known to be gone.
+        """
         self._refresh()
+        self._cold = cold
+        if cold:
+            self._record({"type": "cold-cache"})
         commit = self._maybe_commit(force)
         self._bring_back()
         messages = self.log.wire.finish(self.view_cache.messages, self.log.quirks)
@@ -114,12 +144,13 @@ class Engine:
         return self.fixed_tokens + self.view_cache.tokens
 
     def effective_budget(self) -> Budget:
-        """The budget in own tokens: smaller when the provider counts more than we do."""
-        if self.factor == 1.0:
+        """The budget in own tokens, less the reserve: smaller when the provider counts more than we do."""
+        if self.factor == 1.0 and not self.reserve_share:
             return self.budget
-        window = self.budget.window_tokens
+        window, whole = self.budget.window_tokens, int(self.budget.tokens / self.factor)
+        reserve = int(whole * self.reserve_share)
         return Budget(
-            tokens=int(self.budget.tokens / self.factor),
+            tokens=whole - reserve, reserve_tokens=reserve,
             window_tokens=None if window is None else int(window / self.factor),
             low_share=self.budget.low_share, high_share=self.budget.high_share,
         )  # fmt: skip
@@ -141,7 +172,10 @@ class Engine:
     def preview(self) -> Planned | None:
         """The commit that would be made now; nothing changes."""
         self._refresh()
-        return self._plan("preview")
+        vetted = self._vetted()
+        plan = partial(self._plan, "preview", vetted.changes)
+        planned = descend(self.planner, plan, self.spent, needed=True).planned
+        return None if planned is None else self._priced(planned, self._plan_cost(vetted), refused=vetted.refused)
 
     def undo(self) -> bool:
         """Take the last commit back; its items stay raw for some steps unless the ceiling demands them."""
@@ -181,9 +215,9 @@ class Engine:
         self._take_section(section)
 
     def _take_section(self, section: Section) -> None:
+        # One without text stays known as taken out.
         self.planner.sections.pop(section.title, None)
-        if section.text.strip():
-            self.planner.sections[section.title] = section
+        self.planner.sections[section.title] = section
 
     def fault(self, items: Sequence[int]) -> list[int]:
         """Items below raw were needed: protect them, count, and say which of them thrash."""
@@ -199,6 +233,9 @@ class Engine:
             if item is not None:
                 for other in self.log.items_of_turn(item.turn):
                     draft.set(other, Level.RAW, reason)
+        draft.keep_told(self.planner.sections)
+        for section in self.planner.sections.values():
+            draft.section(section)
         before = self.tokens()
         tokens = draft.finish()
         self._adopt(self.planner.closed(draft, self.commits, reason, before, tokens))
@@ -219,6 +256,7 @@ class Engine:
                     self._count(entry)
                 case "commit":
                     self.commits = max(self.commits, entry["number"] + 1)
+                    self._decided = entry["turns"]
                 case "digest":
                     item = self.log.item_at(entry["item"])
                     if item is not None:
@@ -226,6 +264,10 @@ class Engine:
                 case "section":
                     sources = tuple(entry["sources"])
                     self._take_section(Section(title=entry["title"], text=entry["text"], sources=sources))
+                case "plan":
+                    self.waiting = pending.read_plan(entry)
+                case "plan-end":
+                    self.waiting = None
                 case "usage":
                     self.factor = entry["factor"]
                 case "undo":
@@ -244,20 +286,113 @@ class Engine:
 
     def _maybe_commit(self, force: str) -> Commit | None:
         budget = self.effective_budget()
-        _, _, high = self.planner.watermarks(self.shown, self.fixed_tokens, budget, frozenset(self.pins))
+        _, low, high = self.planner.watermarks(self.shown, self.fixed_tokens, budget, frozenset(self.pins))
         trigger = force or ("high-watermark" if self.tokens() > min(high, budget.tokens) else "")
         if not trigger and self._policy_asks("due"):
             trigger = POLICY_TRIGGER
-        if not trigger:
+        forced = bool(force) or self.tokens() > budget.tokens or trigger == POLICY_TRIGGER
+        if not forced and self._decided == len(self.log.turns):
             return None
-        planned = self._safely_planned(trigger)
+        trigger = trigger or triggers.fired(
+            self.triggers, self.log, tokens=self.tokens(), low_tokens=low, budget_tokens=budget.tokens
+        )
+        self._drop_outdated()
+        if trigger:
+            return self._commit_when_due(trigger, forced)
+        return self._commit_plan_when_due() if self.waiting is not None else None
+
+    def _commit_when_due(self, trigger: str, forced: bool) -> Commit | None:
+        """What the policy proposes, behind the pending plan if there is one: when forced, or when it pays now."""
+        vetted = self._vetted()
+        if self.waiting is not None and not self.log.open and not vetted.changes:
+            self.drop_plan("nothing of it is left")
+        planned = self._safely_planned(trigger, vetted.changes)
+        return self._adopt_when_due(planned, vetted, forced, triggers.boundary_of(trigger))
+
+    def _commit_plan_when_due(self) -> Commit | None:
+        """The pending plan alone. Rehearsed only at a moment at which it may be committed at all."""
+        assert self.waiting is not None
+        large = self.waiting.freed_share > self.triggers.at_once_share
+        if self.log.open or not (large or self._cold or triggers.boundary(self.log)):
+            return None
+        vetted = self._vetted()
+        if not vetted.changes:
+            self.drop_plan("nothing of it is left")
+            return None
+        planned = self._rehearsed(self.waiting.plan, vetted.changes)
+        return self._adopt_when_due(planned, vetted, forced=False, boundary="")
+
+    def _adopt_when_due(self, planned: Planned | None, vetted: Vetted, forced: bool, boundary: str) -> Commit | None:
         if planned is None:
             return None
-        forced = bool(force) or self.tokens() > budget.tokens or trigger == POLICY_TRIGGER
-        if not forced and not self.planner.pays(planned, self.fixed_tokens, FUTURE_CALLS):
+        planned = self._priced(planned, self._plan_cost(vetted), refused=vetted.refused)
+        worth = planned.commit.benefit
+        assert worth is not None
+        boundary = boundary or triggers.boundary(self.log)
+        why = moment(worth, boundary=boundary, at_once_share=self.triggers.at_once_share)
+        if not forced and not why:
             return None
-        self._adopt(planned)
-        return planned.commit
+        commit = replace(planned.commit, benefit=replace(worth, why="forced" if forced else why))
+        self._adopt(replace(planned, commit=commit))
+        if vetted.changes:
+            self.drop_plan(f"committed as commit {commit.number}")
+        return commit
+
+    # -- plans from beside the loop
+
+    def propose_plan(self, plan: ProposedPlan) -> PlanVerdict:
+        """Vet and rehearse a plan and keep its legal part pending, instead of the one that waited; or refuse it."""
+        self._refresh()
+        planner, rehearse = self.planner, partial(self._rehearsed, plan)
+        verdict, waiting = pending.judge(plan, self._scene(), planner.digests, planner.obsolete, rehearse)
+        if waiting is None:
+            self._record(pending.refused_entry(plan, verdict))
+        else:
+            self._record(pending.plan_entry(waiting, verdict.refused))
+            self.waiting = waiting
+        return verdict
+
+    def drop_plan(self, why: str) -> bool:
+        """Forget the pending plan; False when there was none."""
+        if self.waiting is None:
+            return False
+        self._record({"type": "plan-end", "why": why})
+        self.waiting = None
+        return True
+
+    def _drop_outdated(self) -> None:
+        if self.waiting is not None:
+            late = pending.too_late(self.waiting.plan, self.log.step)
+            if late:
+                self.drop_plan(late)
+
+    def _vetted(self) -> Vetted:
+        """What may still be done of the pending plan; nothing while calls wait for results."""
+        if self.waiting is None or self.log.open:
+            return Vetted((), ())
+        planner = self.planner
+        return pending.vet(
+            self.waiting.plan.entries, self._scene(), planner.digests, planner.obsolete, self.waiting.levels
+        )
+
+    def _plan_cost(self, vetted: Vetted) -> float:
+        return self.waiting.plan.cost if self.waiting is not None and vetted.changes else 0.0
+
+    def _rehearsed(self, plan: ProposedPlan, changes: Sequence[Change]) -> Planned | None:
+        """The commit that these changes of a plan alone would lead to, with its price."""
+        made_by = pending.one_line(plan.made_by, pending.REASON_CHARS)
+        planned = self._plan(f"plan of {made_by}", changes, self.planner, "", alone=True)
+        if planned is None:
+            return None
+        return self._priced(replace(planned, commit=replace(planned.commit, policy=made_by)), plan.cost)
+
+    def _priced(self, planned: Planned, cost: float, refused: Sequence[Refusal] = ()) -> Planned:
+        worth = benefit(
+            log=self.log, shown=self.shown, view=self.view_cache, fixed_tokens=self.fixed_tokens,
+            commit=planned.commit, after=planned.shown, prices=self.planner.prices, cold=self._cold, gc=cost,
+        )  # fmt: skip
+        refusals = (*refused, *planned.commit.refused)
+        return replace(planned, commit=replace(planned.commit, benefit=worth, refused=refusals))
 
     def inject(self, references: Sequence[str]) -> Recalled:
         """Put a recall at the tail, as data.
@@ -349,33 +484,43 @@ class Engine:
         if answer is None:
             return None
         try:
-            return answer(self.snapshot())
+            return answer(replace(self.snapshot(), _check=Watch(self.spent).check))
         except Exception as error:  # policies are other people's code
             failed = f"policy {self.planner.policy_name}.{question} failed"
             self.failures.append(f"{failed} ({type(error).__name__}: {error})")
             return None
 
-    def _safely_planned(self, trigger: str) -> Planned | None:
-        """A policy that fails does not stop the call: the plain recent window stands in, visibly (I9)."""
-        try:
-            return self._plan(trigger)
-        except Exception as error:  # policies are other people's code
-            self.failures.append(f"policy {self.planner.policy_name} failed ({type(error).__name__}: {error})")
-            return self.planner.last_resort().plan(
-                shown=self.shown, view=self.view_cache, fixed_tokens=self.fixed_tokens,
-                budget=self.effective_budget(), pins=frozenset(self.pins), guarded=self._guarded(),
-                trigger=f"{trigger}, policy failed", number=self.commits,
-            )  # fmt: skip
+    def _safely_planned(self, trigger: str, first: Sequence[Change]) -> Planned | None:
+        """A policy that fails, or takes too long, does not stop the call: something simpler stands in, visibly (I9)."""
+        needed = trigger == "call" or self.tokens() > self.effective_budget().tokens
+        descent = descend(self.planner, partial(self._plan, trigger, first), self.spent, needed=needed)
+        self.failures.extend(descent.falls)
+        if descent.falls and descent.planned is None:
+            self._note_fall(descent)
+        return descent.planned
 
-    def _plan(self, trigger: str) -> Planned | None:
-        return self.planner.plan(
+    def _note_fall(self, descent: Descent) -> None:
+        """A fall that led to no commit is a record of its own: once a step."""
+        fall = {"type": "fall", "rung": descent.rung, "why": list(descent.falls)}
+        last = next((e for e in reversed(self.entries) if e["type"] == "fall"), None)
+        if last is None or {**fall, "step": self.log.step} != {key: last[key] for key in (*fall, "step")}:
+            self._record(fall)
+
+    def _plan(
+        self, trigger: str, first: Sequence[Change], planner: Planner, remark: str, alone: bool = False
+    ) -> Planned | None:
+        fell = f", fell to {planner.policy_name}" if remark else ""
+        told = f", with the plan of {self.waiting.plan.made_by}" if first and not alone and self.waiting else ""
+        return planner.plan(
             shown=self.shown, view=self.view_cache, fixed_tokens=self.fixed_tokens, budget=self.effective_budget(),
-            pins=frozenset(self.pins), guarded=self._guarded(), trigger=trigger, number=self.commits,
+            pins=frozenset(self.pins), guarded=self._guarded(), trigger=trigger + told + fell, number=self.commits,
+            remark=remark, first=first, alone=alone,
         )  # fmt: skip
 
     def _adopt(self, planned: Planned) -> None:
         self.shown = planned.shown
         self.commits += 1
+        self._decided = planned.commit.turns
         self._record(ledger.commit_entry(planned.commit, planned.shown))
         self.view_cache.rebuild(self.log, self.shown, self.stubs)
 

@@ -12,20 +12,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from foldaway.compressors.attachment import described, media_in
-from foldaway.engine.itemise import Draft, itemise
+from foldaway.compressors.attachment import described, is_plain, media_in
+from foldaway.engine.itemise import Draft, action_text, itemise
 from foldaway.engine.stubs import copied_ids
 from foldaway.linking.anchors import AnchorKind, anchors
 from foldaway.linking.episodes import Episodes
 from foldaway.linking.graph import Graph
 from foldaway.linking.index import AnchorIndex
-from foldaway.linking.kinds import Kinds, same_file
+from foldaway.linking.kinds import Kinds, command_of, same_file
 from foldaway.linking.phases import Phases
 from foldaway.linking.reuse import link_reuse
-from foldaway.linking.subgoals import SubGoals
+from foldaway.linking.subgoals import WORKING, State, SubGoals
 from foldaway.model.items import Item, Kind
 from foldaway.model.wire import Message, Part, PartType, Quirks, Repair, Turn, TurnKind
 from foldaway.protocols import MessageCounter, Wire
+from foldaway.scoring.obsolete import Obsolescence
+from foldaway.scoring.value import Relation, Standing, Standings
 
 ENVIRONMENT = "environment"
 """Origin of a user-role message that the environment wrote."""
@@ -87,7 +89,13 @@ class Log:
     """File name -> items that edited a file of that name, oldest first."""
     settled: int = 0
     """Turns before this index will not be parsed again."""
+    obsolete: Obsolescence = field(init=False)
+    standings: Standings = field(init=False)
     _goal: int | None = None
+
+    def __post_init__(self) -> None:
+        self.obsolete = Obsolescence(lambda item: self.result_text(self.items[item]))
+        self.standings = Standings(self._standing)
 
     def append(self, messages: Sequence[Message], origins: Sequence[str] = ()) -> None:
         """Take in new messages (already this log's own copies). O(size of what is new and of open turns)."""
@@ -203,6 +211,11 @@ class Log:
         if self._steps(turn):
             self.step += 1
 
+    def newest_turn(self) -> int:
+        """The newest turn of the agent's own; 0 before it made any. O(turns since)."""
+        own = (t for t in range(len(self.turns) - 1, -1, -1) if self._steps(self.turns[t]))
+        return next(own, 0)
+
     def own(self, turn: int) -> bool:
         """Whether Foldaway put this turn in itself."""
         return self._own(self.turns[turn])
@@ -246,6 +259,7 @@ class Log:
         for index in range(self.settled, upto):
             for item in self.items_of_turn(index):
                 self._index(item)
+                self._weigh(item)
             self._follow_work(index)
         self.settled = upto
 
@@ -258,6 +272,41 @@ class Log:
         episode = self.episodes.episode_of(index)
         self.subgoals.observe(index, turn, items, step, episode, self.anchors)
         self.phases.observe(index, turn, items, step, self.kinds, episode, self.subgoals.since(index))
+        self.standings.changed(i for t in self.subgoals.changed_turns for i in self.turn_items[t])
+        self.standings.changed(self.subgoals.changed_items)
+
+    def _weigh(self, item: Item) -> None:
+        """What a settled item changes about the worth of older ones, and of itself."""
+        self.standings.changed(link.target for link in self.graph.needs(item.id))
+        if item.kind is not Kind.RECALLED:
+            done = self.obsolete.observe(item, self._action_of(item), self.result_text(item))
+            self.standings.changed((item.id, *done))
+
+    def _action_of(self, item: Item) -> str:
+        """What the agent did, as it may do it again: the command of a shell, else all it wrote."""
+        turn = self.turns[item.turn]
+        if turn.kind is TurnKind.OBSERVATION:
+            said = self.turns[item.turn - 1] if item.turn else None
+            return action_text("\n".join(p.text for p in said.parts if p.role == "assistant")) if said else ""
+        call = next((turn.parts[p] for p in item.parts if turn.parts[p].type is PartType.CALL), None)
+        if call is None:
+            return ""
+        shell = self.kinds.of_call(call.name, {}, "") is Kind.COMMAND
+        return command_of(call.arguments, call.text) if shell else call.text
+
+    def _standing(self, item: Item) -> Standing:
+        states = {goal.state for goal in self.subgoals.of_item(item)}
+        relation = Relation.NONE if not states else Relation.FINISHED
+        if states & WORKING:
+            relation = Relation.ACTIVE
+        elif State.OPEN in states:
+            relation = Relation.OPEN
+        user = self.items.get(self.graph.last_user(item.id))
+        return Standing(
+            kind=item.kind, made_step=item.created_step, relation=relation, uses=self.graph.degree(item.id),
+            used_step=-1 if user is None else user.created_step,
+            unresolved=item.id in self.obsolete.unresolved, obsolete=item.id in self.obsolete.of,
+        )  # fmt: skip
 
     def _note_result(self, item: Item) -> None:
         if item.tokens < SAME_TOKENS or item.pinned:
@@ -339,7 +388,9 @@ def _media(turn: Turn, part: Part) -> list[Mapping[str, Any]]:
         return []
     held = _block(turn, part) if part.block >= 0 else turn.messages[part.message]
     # A result without a block of its own is the message: a tool's, or an item of the Responses format.
-    return media_in(held.get("content") or held.get("output")) if isinstance(held, Mapping) else []
+    found = media_in(held.get("content") or held.get("output")) if isinstance(held, Mapping) else []
+    # The text of a document that came as text is part of the result's own.
+    return [block for block in found if not is_plain(block)]
 
 
 def _readable(part: Part) -> str:

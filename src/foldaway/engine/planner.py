@@ -8,6 +8,7 @@ ladder, which always ends. A plan is a value: making one changes nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -16,8 +17,10 @@ from foldaway.engine.digests import NO_DIGEST, Digests
 from foldaway.engine.draft import Draft
 from foldaway.engine.floor import Floor
 from foldaway.engine.log import Log
+from foldaway.engine.past import Past
 from foldaway.engine.snapshot import Snapshot
 from foldaway.engine.stubs import Stubs
+from foldaway.engine.watch import Watch
 from foldaway.engine.window import Shown, View
 from foldaway.engine.words import PASTED, SMALLEST_GAIN, WORDS_REASON, WORDS_SHARE, Words
 from foldaway.model.items import Item, Kind, Level
@@ -28,12 +31,13 @@ from foldaway.model.plan import (
     Commit,
     LevelChange,
     Mention,
-    Prices,
     Refusal,
+    Remark,
     Section,
     Stage,
     action_of,
 )
+from foldaway.model.prices import PLAIN, PriceList
 from foldaway.model.wire import PartType
 
 POLICY_TRIGGER = "policy"
@@ -43,12 +47,15 @@ NOTE_SHARE = 0.35
 SMALLEST_MASK_CHARS = 400
 
 
-Proposal = Change | Mention | Stage | Section
-"""What a policy may propose: levels of items, and what the fold note tells."""
+Proposal = Change | Mention | Stage | Section | Remark
+"""What a policy may propose: levels of items, what the fold note tells, and why all of it."""
 
 
 class Policy(Protocol):
-    """Proposes level changes, best first; pure and deterministic. The planner cuts."""
+    """Proposes level changes, best first; pure and deterministic. The planner cuts.
+
+    A class attribute `shows_digests = False` says that it never asks for `abstract`: no digest is then made ahead.
+    """
 
     def propose(self, snapshot: Snapshot) -> Iterable[Proposal]: ...
 
@@ -75,18 +82,23 @@ class Planner:
     stubs: Stubs
     policy: Policy
     policy_name: str
-    prices: Prices = field(default_factory=Prices)
+    prices: PriceList = PLAIN
+    """What prompts cost: a commit that nobody forces has to earn its price (`engine.benefit`)."""
     strict: bool = False
     """Never abstract user words, whatever share of the room they take."""
     words_share: float = WORDS_SHARE
     sections: dict[str, Section] = field(default_factory=dict)
-    """Passages handed in from outside (`Session.set_section`); every note opens with them."""
+    """Passages handed in from outside (`Session.set_section`); every note opens with them. Taken out: without text."""
+    watch: Watch = field(default_factory=Watch)
+    """How long the policy may take."""
     digests: Digests = field(init=False)
+    past: Past = field(init=False)
     _floor: Floor = field(init=False)
     _pins: frozenset[int] = frozenset()
 
     def __post_init__(self) -> None:
-        self.digests = Digests(self.log, self.stubs)
+        self.digests = Digests(self.log, self.stubs, wanted=getattr(self.policy, "shows_digests", True))
+        self.past = Past(self.log, self.digests)
         self._floor = Floor(self.log)
 
     def watermarks(self, shown: Shown, fixed_tokens: int, budget: Budget, pins: frozenset[int]) -> tuple[int, int, int]:
@@ -97,9 +109,14 @@ class Planner:
 
     def plan(
         self, *, shown: Shown, view: View, fixed_tokens: int, budget: Budget, pins: frozenset[int],
-        guarded: frozenset[int], trigger: str, number: int,
+        guarded: frozenset[int], trigger: str, number: int, remark: str = "", first: Sequence[Change] = (),
+        alone: bool = False,
     ) -> Planned | None:  # fmt: skip
-        """The commit that frees down to the low watermark, or None when nothing changes."""
+        """The commit that frees down to the low watermark, or None when nothing changes.
+
+        `first`: changes of a plan that was made beside the loop. They come first, and the policy is asked only where
+        they do not free enough; with `alone` it is not asked at all.
+        """
         floor, low, _ = self.watermarks(shown, fixed_tokens, budget, pins)
         self._pins = pins
         scene = Scene(log=self.log, shown=shown, pins=pins, guarded=guarded)
@@ -107,23 +124,27 @@ class Planner:
         draft = Draft.of(self.digests, shown, fixed_tokens, view.per_turn)
         before = fixed_tokens + view.tokens
         refused: list[Refusal] = []
-        if not self.strict:
+        if not self.strict and not alone:
             Words(draft, self.log, hard, budget.tokens, self.words_share).make_room()
         for number in self.digests.outdated(shown):
             draft.set(self.log.items[number], Level.ABSTRACT, "a better digest came in")
         for section in self.sections.values():
             draft.section(section)
+        for turn in _by_turn(first, self.log):
+            self._take_turn(draft, turn, {**soft, **hard}, refused)
         snapshot = self.snapshot(draft, before, floor, low, budget, {**soft, **hard}).looked()
-        whole = trigger == POLICY_TRIGGER or getattr(self.policy, "plans_whole", False)
-        for change in self.policy.propose(snapshot):
-            if isinstance(change, Mention):
-                draft.mention(change.anchors)
+        whole = trigger.partition(",")[0] == POLICY_TRIGGER or getattr(self.policy, "plans_whole", False)
+        said = [remark] if remark else []
+        enough = alone or (bool(first) and draft.tokens() <= low)
+        if enough:
+            draft.keep_told(self.sections)
+        proposals = () if enough else self.policy.propose(snapshot)
+        for change in self.watch.over(proposals, len(self.log.items)):
+            if isinstance(change, Remark):
+                said.append(change.text)
                 continue
-            if isinstance(change, Stage):
-                draft.stage(change.items)
-                continue
-            if isinstance(change, Section):
-                draft.section(change)
+            if not isinstance(change, Change):
+                _tell(draft, change)
                 continue
             if not whole and draft.tokens() <= low and change.level < draft.shown.level(change.item):
                 break
@@ -132,13 +153,8 @@ class Planner:
         if not self._changes_anything(draft, shown):
             return None
         commit = self._commit(draft, number, trigger, before, tokens, refused, max(0, tokens - low))
+        commit = replace(commit, remark="; ".join(said))
         return Planned(shown=draft.close(), commit=commit, tokens=tokens)
-
-    def pays(self, planned: Planned, kept_prefix_tokens: int, future_calls: int) -> bool:
-        """Whether a commit that nobody is forced to make earns its price: N * (C - C') > what it writes anew."""
-        saved = planned.commit.tokens_before - planned.tokens
-        rewritten = max(0, planned.tokens - kept_prefix_tokens)
-        return future_calls * saved * self.prices.read > rewritten * (self.prices.write - self.prices.read)
 
     # -- inside
 
@@ -153,8 +169,9 @@ class Planner:
     ) -> Snapshot:
         return Snapshot(
             step=self.log.step, tokens=tokens, target_tokens=low, budget_tokens=budget.tokens, floor_tokens=floor,
-            protected=frozenset(kept), _log=self.log, _shown=draft.shown,
-            sections_tokens=draft.sections_cost, _line_cost=draft.line_price, _digests=self.digests,
+            reserve_tokens=budget.reserve_tokens, protected=frozenset(kept), fixed_tokens=draft.fixed_tokens, _log=self.log, _shown=draft.shown,
+            sections_tokens=draft.sections_cost, _line_cost=draft.line_price, _digests=self.digests, _past=self.past,
+            _check=self.watch.check,
         )  # fmt: skip
 
     def _take(self, draft: Draft, change: Change, kept: dict[int, str], refused: list[Refusal]) -> None:
@@ -168,6 +185,8 @@ class Planner:
             code, why = "protected", kept[item.id]
         elif change.action is Action.PRUNE and not self.obsolete(item):
             code, why = "not-obsolete", "nothing newer proves it obsolete; fold or archive it"
+        elif change.by and not self.digests.can(change.by):
+            code, why = "unknown-compressor", f"no compressor is called {change.by!r}"
         if code or item is None:
             refused.append(Refusal(item=change.item, level=change.level, code=code, why=why))
             return
@@ -178,12 +197,30 @@ class Planner:
         text = None
         if change.lines is not None:
             text = self.stubs.part(item, self.log.result_text(item), *change.lines)
+        elif change.by and level is Level.MASKED:
+            text = self.digests.by(change.by, item)
         reason = f"{WORDS_REASON}; its line made room" if item.pinned else change.reason
         draft.set(item, level, reason, anchors=change.anchors, text=text, action=change.action)
 
+    def _take_turn(self, draft: Draft, changes: Sequence[Change], kept: dict[int, str], refused: list[Refusal]) -> None:
+        """Changes of one turn, together, unless the turn would cost no less than before: a stub outweighs a trifle."""
+        cost = draft.told_tokens()
+        held = [(c, draft.shown.level(c.item), draft.shown.texts.get(c.item)) for c in changes]
+        for change in changes:
+            self._take(draft, change, kept, refused)
+        if draft.told_tokens() < cost:
+            return
+        for change, level, text in held:
+            item = self.log.item_at(change.item)
+            if item is None or level <= Level.STUB or draft.shown.level(item.id) is level:
+                continue
+            draft.set(item, level, "taken back", text=text)
+            why = "what stands for it costs as much as it does"
+            refused.append(Refusal(item=item.id, level=change.level, code="raises-cost", why=why))
+
     def obsolete(self, item: Item) -> bool:
         """Whether something newer proves an item obsolete, so that it may be pruned."""
-        return self.log.superseded_by(item.id) > 0
+        return item.id in self.log.obsolete.of
 
     def _settle(self, draft: Draft, note_room: int, budget: Budget, hard: dict[int, str], soft: dict[int, str]) -> int:
         """Compose and count; keep the ceiling by the ladder. Returns the exact tokens."""
@@ -302,9 +339,12 @@ class Planner:
         commit = self._commit(draft, number, trigger, before, tokens, (), 0)
         return Planned(shown=draft.close(), commit=commit, tokens=tokens)
 
-    def last_resort(self) -> Planner:
-        """The same planner with no policy at all: the ladder alone keeps the ceiling, oldest first."""
-        return replace(self, policy=NoPolicy(), policy_name="last-resort")
+    def standing_in(self, policy: Policy, name: str, watch: Watch, digests: Digests | None = None) -> Planner:
+        """The same planner with another policy in its place, and what it remembers of digests kept."""
+        made = copy(self)
+        made.policy, made.policy_name, made.watch = policy, name, watch
+        made.digests = digests or self.digests
+        return made
 
     def _commit(
         self,
@@ -333,6 +373,26 @@ class Planner:
             number=number, step=self.log.step, turns=len(self.log.turns), policy=self.policy_name, trigger=trigger,
             tokens_before=before, tokens_after=tokens, changes=changes, refused=tuple(refused), missing_tokens=missing,
         )  # fmt: skip
+
+
+def _tell(draft: Draft, passage: Mention | Stage | Section) -> None:
+    """Into the fold note."""
+    match passage:
+        case Mention():
+            draft.mention(passage.anchors)
+        case Stage():
+            draft.stage(passage.items)
+        case Section():
+            draft.section(passage)
+
+
+def _by_turn(changes: Sequence[Change], log: Log) -> list[list[Change]]:
+    """Changes grouped by the turn of their item, in the order in which the turns come up."""
+    groups: dict[int, list[Change]] = {}
+    for change in changes:
+        item = log.item_at(change.item)
+        groups.setdefault(-1 if item is None else item.turn, []).append(change)
+    return list(groups.values())
 
 
 def _level_cap(sizes: Sequence[int], goal: int) -> int:

@@ -67,6 +67,8 @@ def recall(log: Log, reference: str | Sequence[str], find: str | None = None, *,
         for item, text in found:
             if for_view and item.kind is Kind.ATTACHMENT:
                 text = f"{item.title} #{item.id} is shown again in its place"
+            elif for_view and log.media(item):
+                text = f"{text}\n(#{item.id} with its pictures is shown again in its place)".strip()
             if (item.id, text) not in got:
                 got.add((item.id, text))
                 owners.append(item.id)

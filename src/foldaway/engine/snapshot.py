@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from foldaway.engine.digests import Digests
 from foldaway.engine.log import Log
+from foldaway.engine.past import Past
+from foldaway.engine.so_far import Rhythm, SoFar
 from foldaway.engine.window import Shown
 from foldaway.linking.episodes import Episode, Episodes
 from foldaway.linking.graph import Graph
 from foldaway.linking.index import AnchorIndex
 from foldaway.linking.kinds import same_file
+from foldaway.linking.phases import Phase, Phases
+from foldaway.linking.state import State
+from foldaway.linking.subgoals import SubGoals
 from foldaway.model.items import Item, Level
 from foldaway.model.wire import PartType, TurnKind
+from foldaway.scoring.obsolete import Obsolete
+from foldaway.scoring.value import Standing, Weights
+
+
+def _patient() -> None:
+    """There is all the time in the world."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,22 +40,31 @@ class Snapshot:
     target_tokens: int
     """Free down to this (the low watermark)."""
     budget_tokens: int
+    """What the view may take."""
     floor_tokens: int
     """System prompt, tools and pinned items: what no policy can free."""
     protected: frozenset[int]
     """Visible items that must stay raw now: last turn, open calls, fresh recalls, pins."""
+    reserve_tokens: int
+    """Of the budget kept free above `budget_tokens`."""
+    fixed_tokens: int
+    """System prompt and tools, kept beside the messages."""
     sections_tokens: int
     """What passages handed in from outside take of the fold note."""
     _log: Log
     _shown: Shown
     _line_cost: Callable[[Item, Sequence[str]], int]
     _digests: Digests
+    _past: Past
+    _check: Callable[[], None] = _patient
+    """Raises when the time of this decision is up; asked before what is costly."""
     _found: dict[str, Any] = field(default_factory=dict)
     """Answers that take a look at every visible turn: many a call never asks."""
 
     @property
     def foldable(self) -> tuple[Item, ...]:
         """Items that are visible above hidden, not pinned and not protected, oldest first."""
+        self._check()
         if "foldable" not in self._found:
             free = (i for i in self._visible() if not i.pinned and i.id not in self.protected)
             self._found["foldable"] = tuple(i for i in free if self.level(i.id) > Level.HIDDEN)
@@ -79,6 +100,38 @@ class Snapshot:
     def episodes(self) -> Episodes:
         return self._log.episodes
 
+    @property
+    def subgoals(self) -> SubGoals:
+        """What the agent is after and what it is done with."""
+        return self._log.subgoals
+
+    @property
+    def phases(self) -> Phases:
+        return self._log.phases
+
+    @property
+    def phase(self) -> Phase | None:
+        """The phase the agent is in; None before it did anything."""
+        return self._log.phases.current
+
+    def standing(self, item: Item) -> Standing:
+        """What an item's value rests on besides its age. O(1) but for items that something changed for."""
+        return self._log.standings.of(item)
+
+    def value(self, item: Item, weights: Weights) -> float:
+        """0..1: what the item is worth now, by these weights."""
+        phase = self._log.phases.current
+        return weights.value(self.standing(item), self.step, "" if phase is None else phase.value)
+
+    def obsolete(self, item: Item) -> Obsolete | None:
+        """The proof that newer items hold all it said; None where there is none: then it may not be pruned."""
+        return self._log.obsolete.of.get(item.id)
+
+    @property
+    def newest_turn(self) -> int:
+        """First turn of the newest step: what happened since then is news."""
+        return self._log.newest_turn()
+
     def level(self, item: int) -> Level:
         return self._shown.level(item)
 
@@ -105,6 +158,7 @@ class Snapshot:
 
     def stage_tokens(self, items: Sequence[int]) -> int:
         """What the fold note would take to tell of these items together; 0 when there is nothing to tell."""
+        self._check()
         text = self._digests.stage(items)
         return self.count(text) + 1 if text else 0
 
@@ -114,11 +168,35 @@ class Snapshot:
 
     def digest(self, item: Item) -> str:
         """What would stand for the item at `abstract`."""
+        self._check()
         return self._digests.text(item)
 
     def digest_tokens(self, item: Item) -> int | None:
         """What the item would cost as a digest; None where a digest would not be worth its frame."""
+        self._check()
         return self._digests.tokens(item) if self._digests.worthwhile(item) else None
+
+    def rendition_tokens(self, item: Item, compressor: str) -> int | None:
+        """What the item's text would cost as a registered compressor leaves it; None where that shortens nothing."""
+        self._check()
+        text = self._digests.by(compressor, item)
+        return None if text == self.result(item) else self.count(text)
+
+    def folded_turns(self, most: int) -> list[int]:
+        """Turns of which nothing is in sight, the newest first, at most so many. O(visible turns and `most`)."""
+        visible = set(self._shown.turns)
+        found: list[int] = []
+        for turn in range(len(self._log.turns) - 1, -1, -1):
+            if len(found) == most:
+                break
+            if turn not in visible and self._log.turn_items[turn]:
+                found.append(turn)
+        return found
+
+    def is_visible(self, turn: int) -> bool:
+        """Whether anything of a turn is shown in its place."""
+        at = bisect_left(self._shown.turns, turn)
+        return at < len(self._shown.turns) and self._shown.turns[at] == turn
 
     def turn_tokens(self, turn: int) -> int:
         """What a turn costs at raw."""
@@ -159,13 +237,43 @@ class Snapshot:
         return tuple(sorted(self._shown.lines))
 
     @property
+    def state(self) -> State:
+        """Goal, constraints, confirmed facts."""
+        return self._past.state()
+
+    def so_far(self, rhythm: Rhythm) -> SoFar:
+        """The short-term digest of what was done, in updates of this rhythm."""
+        return self._past.so_far(rhythm)
+
+    @property
+    def sections(self) -> tuple[str, ...]:
+        """Titles of the passages that were handed in from outside."""
+        return tuple(self._shown.sections)
+
+    def step_of(self, turn: int) -> int:
+        """The model call that a turn was made in, counted from 0."""
+        return self._log.turn_step[turn]
+
+    def step_tokens(self, upto: int, most: int) -> list[int]:
+        """What each of the newest steps up to a turn brought, the newest first, at most so many. O(their turns)."""
+        sizes: dict[int, int] = {}
+        for turn in range(min(upto, len(self._log.turns) - 1), -1, -1):
+            step = self._log.turn_step[turn]
+            if step not in sizes and len(sizes) == most:
+                break
+            sizes[step] = sizes.get(step, 0) + self._log.turn_tokens[turn]
+        return list(sizes.values())
+
+    @property
     def last_turn(self) -> int:
         return len(self._log.turns) - 1
 
     def text(self, item: Item) -> str:
+        self._check()
         return self._log.text_of(item)
 
     def result(self, item: Item) -> str:
+        self._check()
         return self._log.result_text(item)
 
     def is_observation(self, item: Item) -> bool:
@@ -192,4 +300,5 @@ class Snapshot:
 
     def line_tokens(self, item: Item, anchors: Sequence[str]) -> int:
         """What the stub line of an item costs inside a fold note."""
+        self._check()
         return self._line_cost(item, anchors)

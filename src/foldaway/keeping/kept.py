@@ -33,9 +33,12 @@ class Kept:
 
     def __init__(
         self, store: str | Store | None, key: SessionKey, *, redact: bool = False,
-        clock: Callable[[], datetime] | None = None, warn: Callable[[str], None],
+        clock: Callable[[], datetime] | None = None, branch: int | None = None, warn: Callable[[str], None],
     ) -> None:  # fmt: skip
-        """Raises StoreError for a blank user or session name, or a store that cannot be opened."""
+        """`branch`: stay on this one, whatever others do; None: the newest.
+
+        Raises StoreError for a blank user or session name, or a store that cannot be opened.
+        """
         for what, value in (("user", key.user), ("session", key.name)):
             if not value or not value.strip():
                 raise StoreError(f"the {what} name is empty; a {what} needs a name of its own")
@@ -44,7 +47,9 @@ class Kept:
         made = make_store(store, clock=clock)
         self.store: Store | None = RedactingStore(made) if made is not None and redact else made
         self.session = self.store.open(key) if self.store is not None else ""
-        self.branch = self.store.head(self.session) if self.store is not None else 0
+        self._stays = branch is not None
+        self.branch = branch or 0
+        self.to_head()
         self._records: list[str] = []
         self._stored = 0
         self._notes: tuple[Store, str] | None = None
@@ -96,15 +101,15 @@ class Kept:
         return self.records(), entries
 
     def to_head(self) -> None:
-        """Go over to the branch that the store says is in use."""
-        if self.store is not None:
+        """Go over to the branch that the store says is in use, unless one was asked for."""
+        if self.store is not None and not self._stays:
             self.branch = self.store.head(self.session)
 
     def behind(self) -> bool:
         """Whether another process went on with this session."""
         if self.store is None:
             return False
-        head = self.store.head(self.session)
+        head = self.branch if self._stays else self.store.head(self.session)
         return head != self.branch or bool(self.store.read(self.session, head, self._stored))
 
     def fork(self, at: int) -> list[Record]:

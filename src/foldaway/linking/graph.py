@@ -58,6 +58,10 @@ class Graph:
     def degree(self, item: int) -> int:
         return len(self._needed_by.get(item, ()))
 
+    def last_user(self, item: int) -> int:
+        """The item that came to depend on this one last; 0 when none does. O(1)."""
+        return next(reversed(self._needed_by.get(item, {0: None})))
+
     def closure(self, item: int, *, at_least: float = 0.3, limit: int = 64) -> tuple[int, ...]:
         """All that this item rests on, directly or through others, nearest first; at most `limit` ids."""
         found: dict[int, None] = {}

@@ -2,8 +2,8 @@
 
 Grows turn by turn and is a pure function of the log. Only two voices are believed: the user, and results of tools.
 What the assistant says enters by one door alone: the user's own "yes" or "no" to it. A newer fact about the same
-subject and key supersedes the older one, which is kept with its source; a user's correction supersedes every older
-fact that it contradicts, whoever said it, and no tool's older or newer word takes it back.
+subject and key supersedes the older one, which is kept with its source. A user's correction supersedes the older facts
+that it contradicts, whoever said them; what the user said is taken back by the user alone.
 """
 
 from __future__ import annotations
@@ -124,7 +124,9 @@ class State:
 
     def correct(self, fact: Fact, instead_of: str = "") -> None:
         """The user says what holds: older facts under the same key, or with the value it replaces, hold no more."""
-        same_key = [p for p, old in self._facts.items() if _same_key(old, fact)]
+        same_key = [p for p, old in self._facts.items() if old.key == fact.key]
+        if len({subject for subject, _ in same_key}) > 1:
+            same_key = []  # several records have such a field: nobody can tell which one is meant
         same_value = sorted(self._by_value.get(instead_of, ())) if instead_of else []
         for place in dict.fromkeys((*same_key, *same_value)):
             old = self._facts[place]
@@ -163,11 +165,6 @@ class State:
         by_age = self._facts.items()
         oldest = next((p for p, f in by_age if f.topic in (Topic.RECORD, Topic.WRITTEN, Topic.RESULT)), None)
         self._drop(oldest or next(iter(self._facts)))
-
-
-def _same_key(old: Fact, fact: Fact) -> bool:
-    """Whether a fact answers the question that the user's own word answers now."""
-    return old.key == fact.key and old.topic in (Topic.TOLD, Topic.RECORD, Topic.CREATED)
 
 
 def grouped(facts: Iterable[Fact]) -> Iterator[tuple[Topic, str, list[Fact]]]:

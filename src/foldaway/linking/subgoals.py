@@ -120,6 +120,10 @@ class SubGoals:
     _working: dict[int, None] = field(default_factory=dict)
     _visits: dict[int, int] = field(default_factory=dict)
     """Come back to by topic -> the last turn that touched it."""
+    changed_turns: list[int] = field(default_factory=list)
+    """Turns of sub-goals whose state the newest turn changed: what stands otherwise to the work now than before."""
+    changed_items: list[int] = field(default_factory=list)
+    """And items that it linked to a sub-goal, or whose sub-goal it changed, wherever they stand."""
     _said_turn: int = -1
     _words_since: int = 0
     _request: str = ""
@@ -154,6 +158,8 @@ class SubGoals:
         self, index: int, turn: Turn, items: Sequence[Item], step: int, episode: Episode | None, found: AnchorIndex
     ) -> None:
         """A settled turn, after it joined the index and its episode. `step` is the model call that made it."""
+        self.changed_turns.clear()
+        self.changed_items.clear()
         if turn.kind is TurnKind.INSTRUCTION:
             return
         if turn.kind is TurnKind.USER:
@@ -284,6 +290,7 @@ class SubGoals:
             self._working.pop(number, None)
             if self.all[number].state is State.REOPENED:
                 self.all[number].state = State.FINISHED
+                self._mark(self.all[number])
         for item in items:
             for literal in dict.fromkeys((*item.targets, *anchors(item.title))):
                 for number in self._by_anchor.get(literal, ())[-MOST_OWNERS:]:
@@ -311,6 +318,11 @@ class SubGoals:
         if number not in owners:
             self._of_item[item] = (*owners, number)[-MOST_OWNERS:]
             self.all[number].named[item] = None
+            self.changed_items.append(item)
+
+    def _mark(self, goal: SubGoal) -> None:
+        self.changed_turns.extend(goal.turns)
+        self.changed_items.extend(goal.named)
 
     # -- states
 
@@ -332,6 +344,7 @@ class SubGoals:
         if wanted is before:
             return
         goal.state, goal.last_turn = wanted, index
+        self._mark(goal)
         goal.finished_step = step if wanted is State.FINISHED else -1
         if wanted in WORKING:
             self._working[number] = None

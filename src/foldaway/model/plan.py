@@ -53,6 +53,8 @@ class Budget:
     """A commit frees down to floor + low_share * (tokens - floor)."""
     high_share: float = 1.0
     """A commit is triggered when the view passes floor + high_share * (tokens - floor)."""
+    reserve_tokens: int = 0
+    """Kept free above `tokens`: what a view may take beyond them when pins and the last turn leave no choice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,6 +156,8 @@ class Benefit:
     """Share of the view that goes."""
     cold: bool = False
     """The cache was known to be gone."""
+    why: str = ""
+    """Why the commit was made now: "forced", "large gain", "the cache is cold", or the task boundary."""
 
     @property
     def total(self) -> float:
@@ -173,7 +177,7 @@ class PlanEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposedPlan:
-    """What somebody beside the loop, a model or a rule, would do with the window (S2.3). A value: it changes nothing."""
+    """What somebody beside the loop, a model or a rule, would do with the window (S2.3). It changes nothing."""
 
     summary: str
     """One sentence on what the conversation is about."""

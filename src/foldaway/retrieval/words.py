@@ -1,7 +1,7 @@
 """Texts as a ranking compares them: folded words in order, without the words that say nothing, CJK in pairs.
 
-Not the terms of the word index (those are the store's own): here "owns" and "owned" are one word, since what is compared
-are a query and a few candidates, and a wrong match costs little.
+Not the terms of the word index (those are the store's own): here "owns" and "owned" are one word, since what is
+compared are a query and a few candidates, and a wrong match costs little.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 STOP = frozenset(
     "a about above after again all also am an and any are as at be because been before being below between both but by "
-    "can could did do does doing done down during each either else ever every few for from further get gets got had has "
-    "have having he her here hers him his how i if in into is it its itself just let like made make many may me might "
+    "can could did do does doing done down during each either else ever every few for from further get gets got had "
+    "has have having he her here hers him his how i if in into is it its itself just let like made make many may me might "
     "more most much must my myself no nor not now of off on once only or other our ours out over own per please "
     "same shall she should since so some still such than that the their theirs them then there these they thing things "
     "this those through to too under until up us use used using very was we well were what when where which while who "

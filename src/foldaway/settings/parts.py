@@ -14,6 +14,7 @@ BUILT_IN = {
     "auto": "foldaway.policies.auto:Auto",
     "clear-tools": "foldaway.policies.clear_tools:ClearTools",
     "cwl": "foldaway.policies.cwl:Cwl",
+    "layered": "foldaway.policies.layered:Layered",
     "lru": "foldaway.policies.lru:Lru",
     "mask-old": "foldaway.policies.mask_old:MaskOld",
     "near-tail": "foldaway.policies.near_tail:NearTail",

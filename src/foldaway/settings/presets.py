@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from foldaway.engine.triggers import Triggers
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preset:
@@ -23,11 +25,19 @@ class Preset:
     """Its parameters, where they differ from its own defaults."""
     low_share: float = 0.5
     high_share: float = 1.0
+    reserve_share: float = 0.0
+    """Of the budget kept free, so that the peak stays below the rest."""
+    triggers: Triggers = field(default_factory=Triggers)
+    """What asks for a commit before the high watermark does."""
 
 
 PRESETS: Mapping[str, Preset] = MappingProxyType(
     {
         "auto": Preset(summary="the default: the best of the four", policy="auto"),
+        "layered": Preset(
+            summary="layers of memory with quotas: recent steps, a state, a running digest, what was retrieved",
+            policy="layered", low_share=0.6, reserve_share=0.15,
+        ),  # fmt: skip
         "cwl": Preset(summary="structured eviction by episodes and what rests on them", policy="cwl"),
     }
 )

@@ -60,8 +60,14 @@ class Transaction(ABC):
         """`words` must be those the row was indexed with."""
 
     @abstractmethod
-    def rows_with(self, index: str, words: Sequence[str], *, prefix: bool = False, most: int | None = None) -> list[int]:
+    def rows_with(
+        self, index: str, words: Sequence[str], *, prefix: bool = False, most: int | None = None
+    ) -> list[int]:
         """Rows that hold all of these words, lowest first; `prefix`: that hold a word that starts like it."""
+
+    def by_index(self, index: str) -> str:
+        """How a query says that this index is the one to use; "" where the database knows best."""
+        return ""
 
     # A database that checks by itself whose rows are touched is told by these; by default none does.
 

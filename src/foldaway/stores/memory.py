@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from foldaway.stores._sql import SqlStore
 from foldaway.stores._times import Clock
+from foldaway.stores._vectors import BlobVectors
 from foldaway.stores.sqlite import SqliteStore
 
 
@@ -15,4 +16,5 @@ class MemoryStore(SqliteStore):
         self.recovered = []
         self._sync_each = False
         self._connection = None
+        self._vectors = BlobVectors()
         self._start(":memory:")

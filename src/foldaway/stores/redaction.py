@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from foldaway.protocols import Hit, Note, SessionKey, Store
+from foldaway.protocols import Filter, Hit, Memory, Note, Reader, SessionKey, Store
 
 # Text may be JSON inside JSON: a word can start right behind an escaped line break, whose letter is no part of it.
 _START = r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrtbf])|(?<=\\u[0-9A-Fa-f]{4}))"
@@ -215,8 +215,53 @@ class RedactingStore:
     def search(self, session: str, query: str, limit: int = 10) -> list[Hit]:
         return self.inner.search(session, query, limit)
 
+    # Memories
+
+    def put_memories(self, reader: Reader, memories: Sequence[Memory]) -> list[str]:
+        return self.inner.put_memories(reader, [_redacted(memory) for memory in memories])
+
+    def memories(self, reader: Reader, ids: Sequence[str]) -> list[Memory]:
+        return self.inner.memories(reader, ids)
+
+    def find_memories(self, reader: Reader, among: Filter, limit: int = 1000) -> list[Memory]:
+        return self.inner.find_memories(reader, _redacted_filter(among), limit)
+
+    def by_words(self, reader: Reader, among: Filter, query: str, limit: int) -> list[tuple[str, float]]:
+        return self.inner.by_words(reader, _redacted_filter(among), redact(query), limit)
+
+    def by_vector(
+        self, reader: Reader, among: Filter, model: str, vector: Sequence[float], limit: int
+    ) -> list[tuple[str, float]]:
+        return self.inner.by_vector(reader, _redacted_filter(among), model, vector, limit)
+
+    def without_vector(self, model: str, limit: int) -> list[tuple[str, str]]:
+        return self.inner.without_vector(model, limit)
+
+    def put_vectors(self, model: str, vectors: Sequence[tuple[str, Sequence[float]]]) -> None:
+        self.inner.put_vectors(model, vectors)
+
+    def mark_contradiction(self, reader: Reader, one: str, other: str) -> None:
+        self.inner.mark_contradiction(reader, one, other)
+
+    def forget_memories(self, reader: Reader, ids: Sequence[str]) -> int:
+        return self.inner.forget_memories(reader, ids)
+
+    def expire_memories(self, now: str) -> int:
+        return self.inner.expire_memories(now)
+
     def delete(self, session: str) -> None:
         self.inner.delete(session)
 
     def close(self) -> None:
         self.inner.close()
+
+
+def _redacted(memory: Memory) -> Memory:
+    source, task = redact(memory.source), redact(memory.task)
+    return replace(memory, text=redact(memory.text), key=redact(memory.key), source=source, task=task)
+
+
+def _redacted_filter(among: Filter) -> Filter:
+    """The filter as what it looks for was stored."""
+    keys, tasks, sources = (tuple(map(redact, names)) for names in (among.keys, among.tasks, among.sources))
+    return replace(among, keys=keys, tasks=tasks, sources=sources)

@@ -22,6 +22,7 @@ from foldaway.stores._migrations import MIGRATIONS
 from foldaway.stores._sql import SqlStore
 from foldaway.stores._tables import Row, Transaction
 from foldaway.stores._times import Clock
+from foldaway.stores._vectors import BlobVectors
 
 BUSY_SECONDS = 30.0
 """How long a call waits for other processes before it gives up with a StoreError."""
@@ -72,13 +73,18 @@ class _SqliteTransaction(Transaction):
     def run_many(self, sql: str, values: Iterable[Sequence[object]]) -> None:
         self._connection.executemany(sql, values)
 
+    def by_index(self, index: str) -> str:
+        return f"INDEXED BY {index}"
+
     def index_words(self, index: str, row: int, words: Sequence[str]) -> None:
         self.run(f"INSERT INTO {index} (rowid, terms) VALUES (?, ?)", row, " ".join(words))
 
     def unindex_words(self, index: str, row: int, words: Sequence[str]) -> None:
         self.run(f"INSERT INTO {index} ({index}, rowid, terms) VALUES ('delete', ?, ?)", row, " ".join(words))
 
-    def rows_with(self, index: str, words: Sequence[str], *, prefix: bool = False, most: int | None = None) -> list[int]:
+    def rows_with(
+        self, index: str, words: Sequence[str], *, prefix: bool = False, most: int | None = None
+    ) -> list[int]:
         # Terms hold no double quote, so inside a pair of them nothing is an operator.
         query = " ".join(f'"{word}"*' if prefix else f'"{word}"' for word in words)
         sql = f"SELECT rowid FROM {index} WHERE {index} MATCH ? ORDER BY rowid LIMIT ?"
@@ -99,6 +105,7 @@ class SqliteStore(SqlStore):
         """What opening found left behind by a killed process, each reported by one opening only."""
         self._sync_each = sync_each
         self._connection: sqlite3.Connection | None = None
+        self._vectors = BlobVectors()
         self._start(_usable(path))
 
     def close(self) -> None:

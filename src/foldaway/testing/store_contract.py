@@ -9,14 +9,14 @@ With `lasting = False` the tests that open the same folder a second time are lef
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from foldaway.errors import StoreError
 from foldaway.protocols import Note, SessionKey, Store
+from foldaway.testing.memories_contract import MemoriesContract
+from foldaway.testing.store_basics import Clock, FixedClock, refusal
 
-Clock = Callable[[], datetime]
+__all__ = ["Clock", "FixedClock", "StoreContract", "refusal"]
 
 NAMES = (
     *(
@@ -68,26 +68,7 @@ QUERIES = (
 )
 
 
-class FixedClock:
-    """A clock that stands until it is set."""
-
-    def __init__(self, now: datetime = datetime(2031, 3, 1, 9, tzinfo=UTC)) -> None:
-        self.now = now
-
-    def __call__(self) -> datetime:
-        return self.now
-
-
-def refusal(call: Callable[[], object], kind: type[Exception] = StoreError) -> str:
-    """The text of the error that the call must raise."""
-    try:
-        call()
-    except kind as error:
-        return str(error)
-    raise AssertionError(f"expected a {kind.__name__}")
-
-
-class StoreContract:
+class StoreContract(MemoriesContract):
     """Conformance of one kind of store."""
 
     lasting = True

@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from foldaway.engine.constraints.scene import Scene
+from foldaway.engine.log import Log
 from foldaway.model.wire import TurnKind
 
 _AGENT = (TurnKind.ASSISTANT, TurnKind.EXCHANGE)
 
 
-def first_turn(scene: Scene) -> int:
-    turns = scene.log.turns
+def newest_agent_turn(log: Log) -> int:
+    """The turn of the newest assistant message: nothing from there on was in a prompt before."""
+    turns = log.turns
     for index in range(len(turns) - 1, -1, -1):
         if turns[index].kind in _AGENT:
             return index
@@ -22,6 +24,6 @@ def first_turn(scene: Scene) -> int:
 
 
 def protect(scene: Scene) -> Iterator[tuple[int, str]]:
-    for turn in range(first_turn(scene), len(scene.log.turns)):
+    for turn in range(newest_agent_turn(scene.log), len(scene.log.turns)):
         for item in scene.log.turn_items[turn]:
             yield item, "last turn"

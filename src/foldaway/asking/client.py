@@ -1,4 +1,4 @@
-"""A small client for any endpoint that speaks OpenAI's Chat Completions. Standard library only.
+"""What the clients of all protocols share: one request, retries, and what may go wrong. Standard library only.
 
 Follows no redirect, so a key goes nowhere but to the host it was given for; plain http is for this machine only. The
 key is in no message, no `repr` and no store.
@@ -9,19 +9,29 @@ from __future__ import annotations
 import http.client
 import ipaddress
 import json
+import re
 import socket
 import ssl
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import SplitResult, urlsplit
 
-from foldaway.errors import DigestError, SettingsError
-from foldaway.stores.redaction import redact
+from foldaway.errors import AskError, SettingsError
 
 RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
+_LONG_WORD = re.compile(r"[\w\-./+=]{16,}")
+"""In an error's text: what may be (a part of) a key."""
+
+
+class Asker(Protocol):
+    """Whatever gives a model's answer: one of the clients, or a function in tests."""
+
+    def __call__(
+        self, messages: Sequence[Mapping[str, Any]], max_tokens: int, beside: Mapping[str, Any] | None = None, /
+    ) -> str: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +51,7 @@ class Retry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChatClient:
+class Client:
     """Asks one model. Safe to use from several threads: each request has a connection of its own."""
 
     url: str
@@ -63,14 +73,12 @@ class ChatClient:
         if self.timeout_seconds <= 0 or self.retry.attempts < 1:
             raise SettingsError(f"timeout_seconds {self.timeout_seconds}, attempts {self.retry.attempts}: expected > 0")
 
-    def __call__(self, messages: Sequence[dict[str, str]], max_tokens: int) -> str:
-        """The model's answer.
+    def post(self, path: str, body: Mapping[str, Any], headers: Mapping[str, str]) -> bytes:
+        """The body of the first good reply.
 
         Raises:
-            DigestError: none came (kinds "timeout", "unreachable", "status", "protocol"), the model or the provider
-                refused ("refusal"), or the answer ended at `max_tokens` ("cut").
+            AskError: "timeout", "unreachable", "status" or "protocol", after the last attempt.
         """
-        body = {"model": self.model, "messages": list(messages), "max_tokens": max_tokens, "temperature": 0}
         body = {k: v for k, v in {**body, **self.fields}.items() if v is not None}
         # Half a surrogate pair, from a log cut in the middle, is not UTF-8.
         data = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
@@ -78,23 +86,25 @@ class ChatClient:
             last = attempt + 1 == self.retry.attempts
             asked = ""
             try:
-                status, asked, reply = self._once(data)
-            except DigestError:
+                status, asked, reply = self._once(path, data, headers)
+            except AskError:
                 if last:
                     raise
             else:
                 if status == 200:
-                    return _answer(reply)
+                    return reply
                 if last or status not in RETRIED:
-                    raise DigestError("status", f"{self._host} answered {status}: {self._harmless(reply)}")
+                    raise AskError("status", f"{self._host} answered {status}: {self._harmless(reply)}")
             self.sleep(self.retry.wait_seconds(attempt, asked))
         raise AssertionError("unreachable: the last attempt returns or raises")
+
+    # -- inside
 
     @property
     def _host(self) -> str:
         return _address(self.url).netloc
 
-    def _once(self, data: bytes) -> tuple[int, str, bytes]:
+    def _once(self, path: str, data: bytes, headers: Mapping[str, str]) -> tuple[int, str, bytes]:
         """(status, Retry-After, body) of one request."""
         connection = self._connection()
         held: list[socket.socket] = []
@@ -112,21 +122,22 @@ class ChatClient:
         try:
             connection.connect()
             held.append(connection.sock)
-            path = _address(self.url).path.rstrip("/") + "/chat/completions"
-            connection.request("POST", path, data, self._headers())
+            where = _address(self.url).path.rstrip("/") + path
+            usual = {"Content-Type": "application/json", "Accept": "application/json", "Connection": "close"}
+            connection.request("POST", where, data, {**usual, **headers})
             with connection.getresponse() as response:
                 reply = response.read(self.max_reply_bytes + 1)
             if late.is_set():
                 raise TimeoutError
         except (OSError, http.client.HTTPException) as error:
             if late.is_set() or isinstance(error, TimeoutError):
-                raise DigestError("timeout", f"{self._host}: no answer in {self.timeout_seconds:g} s") from error
-            raise DigestError("unreachable", f"{self._host}: {type(error).__name__}") from error
+                raise AskError("timeout", f"{self._host}: no answer in {self.timeout_seconds:g} s") from error
+            raise AskError("unreachable", f"{self._host}: {type(error).__name__}") from error
         finally:
             timer.cancel()
             connection.close()
         if len(reply) > self.max_reply_bytes:
-            raise DigestError("protocol", f"{self._host}: an answer of more than {self.max_reply_bytes} bytes")
+            raise AskError("protocol", f"{self._host}: an answer of more than {self.max_reply_bytes} bytes")
         return response.status, response.headers.get("Retry-After", ""), reply
 
     def _connection(self) -> http.client.HTTPConnection:
@@ -137,14 +148,18 @@ class ChatClient:
         context = ssl.create_default_context()
         return http.client.HTTPSConnection(host, port, timeout=self.timeout_seconds, context=context)
 
-    def _headers(self) -> dict[str, str]:
-        headers = {"Content-Type": "application/json", "Accept": "application/json", "Connection": "close"}
-        return {**headers, "Authorization": f"Bearer {self.key}"} if self.key else headers
-
     def _harmless(self, reply: bytes) -> str:
-        """The start of an error's body; some servers say the key again."""
+        """The start of an error's body; some servers say the key again, or a part of it."""
         text = " ".join(reply[:2_000].decode("utf-8", "replace").split())
-        return redact(text.replace(self.key, "[key]") if self.key else text)[:160]
+        return _LONG_WORD.sub("[...]", text.replace(self.key, "[key]") if self.key else text)[:160]
+
+
+def parts_text(content: Any) -> str:
+    """The text of an answer that comes as text or as a list of parts."""
+    if isinstance(content, list):
+        parts = [part.get("text") for part in content if isinstance(part, dict)]
+        return "".join(part for part in parts if isinstance(part, str))
+    return content if isinstance(content, str) else ""
 
 
 def _shut(sock: socket.socket) -> None:
@@ -174,19 +189,3 @@ def _is_local(host: str) -> bool:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def _answer(reply: bytes) -> str:
-    try:
-        choice = json.loads(reply)["choices"][0]
-        message, reason = choice["message"], choice.get("finish_reason")
-        content, refused = message.get("content"), message.get("refusal")
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise DigestError("protocol", "the answer is no chat completion") from error
-    if refused or reason == "content_filter":
-        raise DigestError("refusal", "the model or its provider refused")
-    if reason == "length":
-        raise DigestError("cut", "the answer was cut off at its longest")
-    if isinstance(content, list):
-        content = "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
-    return content if isinstance(content, str) else ""

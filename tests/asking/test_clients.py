@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from foldaway.digesting.client import ChatClient, Retry
-from foldaway.errors import DigestError, SettingsError
+from foldaway.asking import ChatClient, Retry
+from foldaway.errors import AskError, SettingsError
 from foldaway.testing.endpoint import Endpoint, completion
 
 KEY = "sk-test-4f1c2b3a9d8e7f60"
@@ -57,7 +57,7 @@ def test_half_a_surrogate_pair_does_not_stop_a_request(endpoint: Endpoint) -> No
 )
 def test_what_is_no_usable_answer_is_an_error_of_its_kind(endpoint: Endpoint, answer: Any, kind: str) -> None:
     endpoint.answers = [answer]
-    with pytest.raises(DigestError) as caught:
+    with pytest.raises(AskError) as caught:
         client(endpoint)(ASKED, 9)
     assert caught.value.kind == kind
     assert len(endpoint.requests) == 1
@@ -74,14 +74,14 @@ def test_a_busy_server_is_asked_again_after_the_wait_it_wants_but_no_longer_than
 
 def test_attempts_end(endpoint: Endpoint) -> None:
     endpoint.answers = [(500, b"broken", {})]
-    with pytest.raises(DigestError, match="answered 500: broken"):
+    with pytest.raises(AskError, match="answered 500: broken"):
         client(endpoint, retry=Retry(attempts=3), sleep=lambda seconds: None)(ASKED, 9)
     assert len(endpoint.requests) == 3
 
 
 def test_a_silent_server_times_out(endpoint: Endpoint) -> None:
     endpoint.answers = [lambda handler: endpoint.release.wait(10)]
-    with pytest.raises(DigestError, match=r"timeout: .* no answer in 0.1 s"):
+    with pytest.raises(AskError, match=r"timeout: .* no answer in 0.1 s"):
         client(endpoint, timeout_seconds=0.1)(ASKED, 9)
 
 
@@ -95,20 +95,20 @@ def test_a_server_that_drips_times_out_as_a_whole(endpoint: Endpoint) -> None:
 
     endpoint.answers = [drip]
     started = time.monotonic()
-    with pytest.raises(DigestError, match="timeout"):
+    with pytest.raises(AskError, match="timeout"):
         client(endpoint, timeout_seconds=0.3)(ASKED, 9)
     assert time.monotonic() - started < 3
 
 
 def test_an_endpoint_that_is_down_is_unreachable(endpoint: Endpoint) -> None:
     down = ChatClient(url="http://127.0.0.1:9/v1", model="small", retry=ONCE)
-    with pytest.raises(DigestError, match=r"unreachable: 127\.0\.0\.1:9"):
+    with pytest.raises(AskError, match=r"unreachable: 127\.0\.0\.1:9"):
         down(ASKED, 9)
 
 
 def test_the_key_is_in_no_message_and_no_repr(endpoint: Endpoint) -> None:
     endpoint.answers = [(403, json.dumps({"error": f"the key {KEY} is blocked"}).encode(), {})]
-    with pytest.raises(DigestError, match="is blocked") as caught:
+    with pytest.raises(AskError, match="is blocked") as caught:
         client(endpoint)(ASKED, 9)
     assert KEY not in str(caught.value)
     assert KEY not in repr(client(endpoint))

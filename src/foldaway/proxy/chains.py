@@ -1,0 +1,128 @@
+"""Which session a request belongs to, told by its history alone.
+
+Every history is a chain of hashes, one for each message, each over all in front of it. A request continues the session
+in which the longest of its prefixes was seen. So sub-agents with a start in common part where they part, an agent
+that compacts begins anew, and one that was restarted is found again. Cache marks do not count: clients move them.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import NamedTuple, Protocol
+
+from foldaway.model.jsonlike import unmarked
+from foldaway.model.wire import Message
+
+HASH_BYTES = 16
+MOST_KEPT = 200_000
+"""Links kept in memory, about 200 bytes each; older ones are asked of the store."""
+MOST_ANSWERS = 1_000
+"""Answers kept in memory for requests that continue them by id."""
+
+
+class Place(NamedTuple):
+    """Where a history is known from."""
+
+    session: str
+    branch: int
+    length: int
+    """Messages of the history up to there."""
+
+
+class Marks(Protocol):
+    """Where links outlive the process: a store."""
+
+    def put_marks(self, user: str, marks: Mapping[str, str]) -> None: ...
+
+    def marks(self, user: str, keys: Sequence[str]) -> dict[str, str]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """The links of one history: `links[i]` is that of its first i + 1 messages."""
+
+    links: tuple[str, ...]
+
+
+def chain(messages: Sequence[Message], seed: str, *, marked: bool = True) -> Chain:
+    """The chain of a history. `marked` False: no message holds a cache mark, which saves a copy. O(size)."""
+    state = blake2b(seed.encode("utf-8", "surrogatepass"), digest_size=HASH_BYTES).digest()
+    links: list[str] = []
+    for message in messages:
+        state = blake2b(state + _canonical(unmarked(message) if marked else message), digest_size=HASH_BYTES).digest()
+        links.append(state.hex())
+    return Chain(tuple(links))
+
+
+def _canonical(message: Message) -> bytes:
+    """The same bytes for the same message, whatever order its keys came in."""
+    text = json.dumps(message, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "surrogatepass")
+
+
+class Chains:
+    """The links known so far. Safe from several threads; one tenant never finds another's."""
+
+    def __init__(self, store: Marks | None = None, *, most: int = MOST_KEPT) -> None:
+        self._store, self._most = store, most
+        self._known: OrderedDict[tuple[str, str], Place] = OrderedDict()
+        self._answers: OrderedDict[tuple[str, str], str] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def find(self, tenant: str, asked: Chain) -> Place | None:
+        """The place of the longest known prefix. A look into memory for each link from the end, then one query."""
+        with self._lock:
+            for link in reversed(asked.links):
+                place = self._known.get((tenant, link))
+                if place is not None:
+                    self._known.move_to_end((tenant, link))
+                    return place
+        return self._stored(tenant, asked)
+
+    def note(self, tenant: str, asked: Chain, session: str, branch: int, since: int) -> None:
+        """Remember that the session's branch holds this history; links from position `since` on are new."""
+        fresh = {link: Place(session, branch, since + n + 1) for n, link in enumerate(asked.links[since:])}
+        with self._lock:
+            for link, place in fresh.items():
+                self._known[tenant, link] = place
+                self._known.move_to_end((tenant, link))
+            while len(self._known) > self._most:
+                self._known.popitem(last=False)
+        if self._store is not None and fresh:
+            self._store.put_marks(tenant, {link: json.dumps(place) for link, place in fresh.items()})
+
+    def keep(self, tenant: str, key: str, place: Place, output: Sequence[Message]) -> None:
+        """Remember a place, and what was answered there, under a key of its own."""
+        text = json.dumps([*place, list(output)])
+        with self._lock:
+            self._answers[tenant, key] = text
+            while len(self._answers) > MOST_ANSWERS:
+                self._answers.popitem(last=False)
+        if self._store is not None:
+            self._store.put_marks(tenant, {key: text})
+
+    def kept(self, tenant: str, key: str) -> tuple[Place, list[Message]] | None:
+        """What `keep` remembered."""
+        with self._lock:
+            text = self._answers.get((tenant, key))
+        if text is None and self._store is not None:
+            text = self._store.marks(tenant, [key]).get(key)
+        if text is None:
+            return None
+        session, branch, length, output = json.loads(text)
+        return Place(session, branch, length), output
+
+    def _stored(self, tenant: str, asked: Chain) -> Place | None:
+        if self._store is None:
+            return None
+        found = self._store.marks(tenant, asked.links)
+        for link in reversed(asked.links):
+            if link in found:
+                session, branch, length = json.loads(found[link])
+                return Place(str(session), int(branch), int(length))
+        return None

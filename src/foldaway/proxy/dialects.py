@@ -1,0 +1,155 @@
+"""The three protocols as the proxy needs them: where a request keeps its history, and how it is put back.
+
+A body is only ever rebuilt from its own fields: those that are not ours go on as they came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from foldaway.model.view import View
+from foldaway.model.wire import Message, Quirks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A request, read."""
+
+    format: str
+    model: str
+    messages: list[Message]
+    system: Any
+    tools: list[Any] | None
+    max_output_tokens: int | None
+    stream: bool
+    quirks: Quirks
+    group: str = ""
+    """What the client says its session is, in a field of its own; "" when it says nothing."""
+    previous: str = ""
+    """Responses: the id of the response that this one continues."""
+
+    @property
+    def tool_names(self) -> frozenset[str]:
+        """Names of the client's own tools."""
+        named = (
+            t.get("name") or (t.get("function") or {}).get("name") for t in self.tools or () if isinstance(t, dict)
+        )
+        return frozenset(n for n in named if isinstance(n, str))
+
+
+class Dialect(Protocol):
+    """One protocol."""
+
+    format: str
+
+    def read(self, body: Mapping[str, Any]) -> Asked | None:
+        """The request as a value; None when it is not of a shape that this release understands."""
+        ...
+
+    def write(self, body: Mapping[str, Any], view: View, tools: Sequence[Any] | None) -> dict[str, Any]:
+        """The body with another history; `tools` None: as they came."""
+        ...
+
+
+class OpenAIChat:
+    format = "openai_chat"
+
+    def read(self, body: Mapping[str, Any]) -> Asked | None:
+        messages = _messages(body.get("messages"))
+        tools = body.get("tools")
+        if messages is None or not _listed(tools):
+            return None
+        return Asked(
+            format=self.format, model=_text(body.get("model")), messages=messages, system=None, tools=tools,
+            max_output_tokens=_count(body.get("max_completion_tokens")) or _count(body.get("max_tokens")),
+            stream=body.get("stream") is True, quirks=Quirks(), group=_group(body),
+        )  # fmt: skip
+
+    def write(self, body: Mapping[str, Any], view: View, tools: Sequence[Any] | None) -> dict[str, Any]:
+        return {**body, "messages": view.messages, **({"tools": list(tools)} if tools is not None else {})}
+
+
+class AnthropicMessages:
+    format = "anthropic_messages"
+
+    def read(self, body: Mapping[str, Any]) -> Asked | None:
+        messages = _messages(body.get("messages"))
+        tools = body.get("tools")
+        if messages is None or not _listed(tools):
+            return None
+        thinking = body.get("thinking")
+        on = isinstance(thinking, dict) and thinking.get("type") in ("enabled", "adaptive")
+        return Asked(
+            format=self.format, model=_text(body.get("model")), messages=messages, system=body.get("system"),
+            tools=tools, max_output_tokens=_count(body.get("max_tokens")), stream=body.get("stream") is True,
+            quirks=Quirks(thinking=on), group=_group(body),
+        )  # fmt: skip
+
+    def write(self, body: Mapping[str, Any], view: View, tools: Sequence[Any] | None) -> dict[str, Any]:
+        return {**body, "messages": view.messages, **({"tools": list(tools)} if tools is not None else {})}
+
+
+class OpenAIResponses:
+    format = "openai_responses"
+
+    def read(self, body: Mapping[str, Any]) -> Asked | None:
+        given = body.get("input")
+        if isinstance(given, str):
+            given = [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": given}]}]
+        messages = _messages(given)
+        tools = body.get("tools")
+        # A conversation kept by the provider, or a prompt template of its own, is not ours to rebuild.
+        if messages is None or not _listed(tools) or body.get("conversation") or body.get("prompt"):
+            return None
+        return Asked(
+            format=self.format, model=_text(body.get("model")), messages=messages, system=body.get("instructions"),
+            tools=tools, max_output_tokens=_count(body.get("max_output_tokens")), stream=body.get("stream") is True,
+            quirks=Quirks(), group=_group(body), previous=_text(body.get("previous_response_id")),
+        )  # fmt: skip
+
+    def write(self, body: Mapping[str, Any], view: View, tools: Sequence[Any] | None) -> dict[str, Any]:
+        # The view is the whole history: what the provider remembers of it must not come in front of it once more.
+        kept = {k: v for k, v in body.items() if k != "previous_response_id"}
+        return {**kept, "input": view.messages, **({"tools": list(tools)} if tools is not None else {})}
+
+
+BY_PATH: Mapping[str, Dialect] = {
+    "/v1/chat/completions": OpenAIChat(),
+    "/v1/responses": OpenAIResponses(),
+    "/v1/messages": AnthropicMessages(),
+}
+"""The routes that hold a history."""
+
+
+def _messages(value: Any) -> list[Message] | None:
+    if not isinstance(value, list) or not value or not all(isinstance(m, dict) for m in value):
+        return None
+    return value
+
+
+def _listed(tools: Any) -> bool:
+    return tools is None or (isinstance(tools, list) and all(isinstance(t, dict) for t in tools))
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
+def _group(body: Mapping[str, Any]) -> str:
+    metadata = body.get("metadata")
+    said = metadata if isinstance(metadata, dict) else {}
+    for value in (
+        said.get("foldaway_session"),
+        said.get("session_id"),
+        said.get("user_id"),
+        body.get("prompt_cache_key"),
+    ):
+        if isinstance(value, str) and value.strip():
+            return value[:200]
+    return ""

@@ -1,0 +1,140 @@
+"""From a request to its session, open and up to date."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from foldaway.errors import FoldawayError
+from foldaway.model.wire import Message
+from foldaway.protocols import Store
+from foldaway.proxy.chains import Chain, Chains, Place, chain
+from foldaway.proxy.dialects import Asked
+from foldaway.proxy.settings import ProxySettings
+from foldaway.proxy.shelf import Desk, Key, Shelf
+from foldaway.session import Session
+from foldaway.tokens import context_window
+
+BOUNDLESS = 1 << 40
+"""Budget where nobody knows the window: nothing folds until a provider says what it takes."""
+RESPONSE = "response "
+"""In front of a response's id, where it is the key of a mark."""
+
+
+class Unknown(FoldawayError):
+    """The request continues something that this proxy has never seen: it goes through unchanged."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Incoming:
+    """A request with what its headers say."""
+
+    asked: Asked
+    tenant: str
+    name: str = ""
+    """The session, where the client names it."""
+    budget: int | None = None
+    policy: str = ""
+    marked: bool = True
+    """Whether the body holds cache marks at all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seat:
+    """A session ready for this request. Its lock is not held."""
+
+    key: Key
+    desk: Desk
+    links: Chain
+    fresh: int
+    """Messages that were new."""
+
+
+class Places:
+    """Finds, opens and forks sessions. Synchronous: called from worker threads."""
+
+    def __init__(self, settings: ProxySettings, store: Store, windows: Mapping[str, int]) -> None:
+        self.settings, self.store = settings, store
+        self.chains = Chains(store if hasattr(store, "put_marks") else None)
+        self.shelf = Shelf(settings.most_sessions)
+        self._windows = windows
+        """Windows that providers told in their errors, by model."""
+
+    def seat(self, incoming: Incoming) -> Seat:
+        """The session of this request, with its new messages taken in.
+
+        Raises Unknown for a response id that was never seen here, WireError for messages that cannot be read,
+        StoreError when the store is down.
+        """
+        asked = incoming.asked
+        messages = self._whole(incoming) if asked.previous else asked.messages
+        seed = f"{asked.format}\0{asked.group}\0{incoming.name}"
+        links = chain(messages, seed, marked=incoming.marked)
+        place = self.chains.find(incoming.tenant, links)
+        if place is None:
+            name = incoming.name or f"auto-{links.links[-1]}"
+            place = Place(name, 0, 0)
+        key = (incoming.tenant, place.session, place.branch)
+        desk = self.shelf.get(key, lambda: self._open(incoming, place.session, place.branch))
+        with desk.lock:
+            if desk.length == place.length:
+                desk.session.append(messages[place.length :])
+                desk.length = len(messages)
+            else:
+                desk = self._elsewhere(incoming, place, desk, messages)
+                key = (incoming.tenant, place.session, desk.session.branch)
+        self.shelf.put(key, desk)
+        self.chains.note(incoming.tenant, links, place.session, desk.session.branch, place.length)
+        return Seat(key=key, desk=desk, links=links, fresh=len(messages) - place.length)
+
+    def _elsewhere(self, incoming: Incoming, place: Place, desk: Desk, messages: list[Message]) -> Desk:
+        """The desk at hand is not where the request goes on: another process was there, or the history parts here."""
+        if desk.length < place.length:
+            desk.session.sync(messages)
+            desk.length = len(messages)
+            return desk
+        fork = self._open(incoming, place.session, place.branch)
+        fork.session.sync(messages)
+        fork.length = len(messages)
+        return fork
+
+    def _open(self, incoming: Incoming, name: str, branch: int) -> Desk:
+        asked = incoming.asked
+        session = Session(
+            format=asked.format, budget=self.budget(incoming), window=self._windows.get(asked.model), model=asked.model,
+            policy=incoming.policy or self.settings.policy, store=self.store, user=incoming.tenant, name=name,
+            branch=branch, quirks=asked.quirks, recall=self._recall(asked), fixed_over_budget="send",
+            redact=self.settings.redact,
+        )  # fmt: skip
+        return Desk(session=session, length=len(session.messages))
+
+    def budget(self, incoming: Incoming) -> int:
+        """The ceiling for this request."""
+        budget = incoming.budget or self.settings.budget
+        known = self._windows.get(incoming.asked.model) or context_window(incoming.asked.model)
+        return budget or (known - (incoming.asked.max_output_tokens or 0) if known else BOUNDLESS)
+
+    def _recall(self, asked: Asked) -> str:
+        if self.settings.recall != "auto":
+            return self.settings.recall
+        # A name of the client's own is not ours to take.
+        return "tool" if asked.tools and "recall" not in asked.tool_names else "directive"
+
+    # -- responses that the provider remembers
+
+    def remember(self, seat: Seat, response: str, output: Sequence[Message]) -> None:
+        """Keep what a response gave, for requests that continue it by its id."""
+        place = Place(seat.key[1], seat.key[2], len(seat.links.links))
+        self.chains.keep(seat.key[0], RESPONSE + response, place, output)
+
+    def _whole(self, incoming: Incoming) -> list[Message]:
+        """The history that a response's id stands for, and the new items behind it."""
+        found = self.chains.kept(incoming.tenant, RESPONSE + incoming.asked.previous)
+        if found is None:
+            raise Unknown(f"response {incoming.asked.previous!r} was not made through this proxy")
+        place, output = found
+        key = (incoming.tenant, place.session, place.branch)
+        desk = self.shelf.get(key, lambda: self._open(incoming, place.session, place.branch))
+        with desk.lock:
+            known = desk.session.messages[: place.length]
+        return [*known, *output, *incoming.asked.messages]

@@ -1,0 +1,57 @@
+"""Who a request is from, and what its headers ask of the proxy. Keys are used to tell tenants apart and never kept."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from hashlib import blake2b
+
+from foldaway.protocols import Store
+from foldaway.proxy.dialects import Asked
+from foldaway.proxy.gate import Refused
+from foldaway.proxy.places import Incoming
+from foldaway.proxy.settings import ProxySettings
+
+OWN = "foldaway proxy"
+SALT = "salt"
+
+
+class Tenants:
+    """Names tenants by their keys: hashed with a salt of the store's, so that the store does not give a key away."""
+
+    def __init__(self, settings: ProxySettings, store: Store) -> None:
+        self._settings = settings
+        self._salt = _salt(store)
+
+    def incoming(self, asked: Asked, headers: Mapping[str, str], *, marked: bool) -> Incoming:
+        """Raises Refused (400) for headers of ours that cannot be followed."""
+        return Incoming(
+            asked=asked, tenant=self.tenant(headers), name=headers.get("x-foldaway-session", "").strip()[:200],
+            budget=_number(headers, "x-foldaway-budget"), policy=headers.get("x-foldaway-policy", ""), marked=marked,
+        )  # fmt: skip
+
+    def tenant(self, headers: Mapping[str, str]) -> str:
+        """One name for one key, and for one `x-foldaway-user` of that key."""
+        key = headers.get("x-api-key") or headers.get("authorization") or ""
+        user = headers.get("x-foldaway-user", "")
+        return "t-" + blake2b(f"{key}\0{user}".encode(), key=self._salt, digest_size=16).hexdigest()
+
+
+def _salt(store: Store) -> bytes:
+    if not hasattr(store, "put_marks"):
+        return secrets.token_bytes(16)
+    known = store.marks(OWN, [SALT]).get(SALT)
+    if known is None:
+        store.put_marks(OWN, {SALT: secrets.token_hex(16)})
+        # Two processes may start at once: the one that the store kept is everybody's.
+        known = store.marks(OWN, [SALT])[SALT]
+    return bytes.fromhex(known)
+
+
+def _number(headers: Mapping[str, str], name: str) -> int | None:
+    text = headers.get(name)
+    if text is None:
+        return None
+    if not text.strip().isdigit() or int(text) <= 0:
+        raise Refused(400, f"{name}: {text!r} is no number of tokens above 0", "bad_header")
+    return int(text)

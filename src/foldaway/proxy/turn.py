@@ -1,0 +1,86 @@
+"""One request: find its session, decide, say what to send. And after the answer: recalls, usage, what was learned.
+
+Synchronous; the app hands each step to a thread. Whatever fails here, there is something valid to send (I9).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from foldaway.model.view import View
+from foldaway.proxy.answers import Recall
+from foldaway.proxy.dialects import Dialect
+from foldaway.proxy.places import Incoming, Places, Seat
+
+RECALL_TOOL = "recall"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """What goes to the upstream, and what it came from."""
+
+    body: bytes
+    changed: bool
+    """False: the very bytes that the client sent."""
+    seat: Seat | None = None
+    """None: the request went past the engine."""
+    view: View | None = None
+    tool: str = ""
+    """Name of the recall tool, where it is offered in this request."""
+    listens: bool = False
+    """Something is folded and the model may ask for it: its answer has to be looked at."""
+    why: str = ""
+    """Why the request went past the engine, or what went wrong."""
+
+
+class Turns:
+    """The steps of one request around its model call."""
+
+    def __init__(self, places: Places) -> None:
+        self.places = places
+
+    def prepare(self, raw: bytes, body: Mapping[str, Any], dialect: Dialect, incoming: Incoming) -> Prepared:
+        """Decide what to send. Raises OverBudget where nothing valid fits the window, and what `Places.seat` raises."""
+        return self.look(raw, body, dialect, incoming, self.places.seat(incoming))
+
+    def look(self, raw: bytes, body: Mapping[str, Any], dialect: Dialect, incoming: Incoming, seat: Seat) -> Prepared:
+        """The view of a session that is up to date, as a request."""
+        asked, session = incoming.asked, seat.desk.session
+        with seat.desk.lock:
+            session.set_budget(
+                budget=self.places.budget(incoming), model=asked.model, max_output_tokens=asked.max_output_tokens
+            )
+            session.set_prompt(system=asked.system, tools=asked.tools)
+            view = session.view()
+            folds = session.folds
+            offered = session.recall_offered
+        tool = RECALL_TOOL if folds and offered == "tool" else ""
+        if not folds and not asked.previous and view.messages == asked.messages:
+            return Prepared(body=raw, changed=False, seat=seat, view=view)
+        changed = dialect.write(body, view, view.tools if tool else None)
+        return Prepared(
+            body=dump(changed), changed=True, seat=seat, view=view, tool=tool, listens=folds and offered != "none"
+        )
+
+    def recall(self, seat: Seat, recalls: Sequence[Recall]) -> None:
+        """Bring back what a model asked for: it stands at the end of the next view."""
+        with seat.desk.lock:
+            for recall in recalls:
+                seat.desk.session.recall_into_view(recall.ids, find=recall.find or None)
+
+    def told(self, seat: Seat, usage: Mapping[str, Any] | None) -> None:
+        """The provider's own count of what was sent."""
+        if usage:
+            with seat.desk.lock:
+                seat.desk.session.report_usage(usage)
+
+
+def dump(body: Mapping[str, Any]) -> bytes:
+    """A body as bytes; lone surrogates stay JSON escapes, since bytes cannot hold them."""
+    try:
+        return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:
+        return json.dumps(body, separators=(",", ":")).encode()

@@ -1,0 +1,91 @@
+"""The way to the providers: where a request goes, which headers go along, and the connection itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from urllib.parse import urlsplit
+
+import httpx2
+
+from foldaway.proxy.settings import ProxySettings
+
+OWN = b"x-foldaway"
+"""Headers that begin like this are for the proxy and go no further."""
+HOP = frozenset(
+    {
+        b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"proxy-connection", b"te",
+        b"trailer", b"transfer-encoding", b"upgrade", b"host", b"content-length", b"expect",
+    }
+)  # fmt: skip
+"""Headers about one connection, not about the request."""
+Headers = list[tuple[bytes, bytes]]
+
+
+def onward(headers: Iterable[tuple[bytes, bytes]], *, readable: bool) -> Headers:
+    """Request headers for the upstream. `readable`: the answer has to be looked at, so it must not come compressed."""
+    named = {token.strip().lower() for k, v in headers if k.lower() == b"connection" for token in v.split(b",")}
+    kept = [
+        (k, v) for k, v in headers if k.lower() not in HOP and k.lower() not in named and not k.lower().startswith(OWN)
+    ]
+    if readable:
+        kept = [(k, v) for k, v in kept if k.lower() != b"accept-encoding"]
+        kept.append((b"accept-encoding", b"identity"))
+    return kept
+
+
+def back(headers: Iterable[tuple[bytes, bytes]], *, changed: bool) -> Headers:
+    """Response headers for the client. `changed`: the body is no longer the upstream's own."""
+    drop = HOP | {b"content-encoding", b"content-md5", b"digest", b"etag"} if changed else HOP - {b"content-length"}
+    return [(k, v) for k, v in headers if k.lower() not in drop]
+
+
+class Upstream:
+    """The providers. One pool of connections; nothing of a request is kept."""
+
+    def __init__(
+        self, settings: ProxySettings, transports: Mapping[str, httpx2.AsyncBaseTransport] | None = None
+    ) -> None:
+        """`transports`: for tests, in place of the network: "openai" and "anthropic"."""
+        self._settings = settings
+        timeout = httpx2.Timeout(settings.upstream_seconds, connect=30.0)
+        limits = httpx2.Limits(max_connections=settings.most_requests, max_keepalive_connections=64)
+        made = transports or {}
+        self._clients = {
+            name: httpx2.AsyncClient(
+                transport=made.get(name), timeout=timeout, limits=limits, trust_env=name not in made
+            )
+            for name in ("openai", "anthropic")
+        }
+
+    def provider(self, path: str, headers: Mapping[str, str]) -> str:
+        """Whose route this is: by the path where only one has it, else by the headers that only one asks for."""
+        if path.startswith("/v1/messages") or path == "/v1/complete":
+            return "anthropic"
+        only = "" if self._settings.openai_upstream and self._settings.anthropic_upstream else "one"
+        if only:
+            return "anthropic" if self._settings.anthropic_upstream else "openai"
+        return "anthropic" if "anthropic-version" in headers or "x-api-key" in headers else "openai"
+
+    def url(self, provider: str, path: str, query: str) -> str:
+        """The address at a provider; "" when that provider is not set."""
+        base = self._settings.openai_upstream if provider == "openai" else self._settings.anthropic_upstream
+        if not base:
+            return ""
+        base = base.rstrip("/")
+        if urlsplit(base).path.endswith("/v1") and (path == "/v1" or path.startswith("/v1/")):
+            path = path[3:]
+        return f"{base}{path}" + (f"?{query}" if query else "")
+
+    async def send(self, provider: str, method: str, url: str, headers: Headers, body: bytes | None) -> httpx2.Response:
+        """The answer, its body not read yet: close it. Raises httpx2.TransportError when the upstream is not there."""
+        # Made by hand: a client of its own would add headers of its own.
+        request = httpx2.Request(method, url, headers=[*headers, (b"host", _host(url))], content=body or b"")
+        return await self._clients[provider].send(request, stream=True)
+
+    async def close(self) -> None:
+        for client in self._clients.values():
+            await client.aclose()
+
+
+def _host(url: str) -> bytes:
+    return urlsplit(url).netloc.rpartition("@")[2].encode()

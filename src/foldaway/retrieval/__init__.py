@@ -1,0 +1,1 @@
+"""Finding memories again: embedders, the hybrid retriever and what triggers it."""
