@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from foldaway.engine import preparing
@@ -132,7 +133,9 @@ class Session:
         self._window = window
         self._declared = Declared()
         key = SessionKey(user=user, name=name)
-        self._kept = Kept(store, key, redact=redact, clock=clock, branch=branch, warn=self._warn)
+        # No method of ours: a session that is let go of is gone at once.
+        warn = partial(_add_once, self.warnings)
+        self._kept = Kept(store, key, redact=redact, clock=clock, branch=branch, warn=warn)
         self._engine = self._new_engine()
         self._client: list[Message] = []
         self._last_view: list[Message] = []
@@ -674,8 +677,7 @@ class Session:
             self._declared.observe(log.graph, log.turns[turn], log.items_of_turn(turn))
 
     def _warn(self, text: str) -> None:
-        if text not in self.warnings:
-            self.warnings.append(text)
+        _add_once(self.warnings, text)
 
     # -- inside: store
 
@@ -810,6 +812,11 @@ def fit(
     with Session(format=format, budget=budget, **settings) as session:
         session.append(messages, origins)
         return session.view()
+
+
+def _add_once(texts: list[str], text: str) -> None:
+    if text not in texts:
+        texts.append(text)
 
 
 def _check_tokens(what: str, value: Any) -> None:

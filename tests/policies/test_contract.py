@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from foldaway.policies.ace import Ace
 from foldaway.policies.auto import Auto
 from foldaway.policies.clear_tools import ClearTools
 from foldaway.policies.cwl import Cwl
@@ -12,6 +13,10 @@ from foldaway.policies.relevance import Relevance
 from foldaway.policies.window import Window
 from foldaway.settings.parts import BUILT_IN
 from foldaway.testing.policy_contract import PolicyContract
+
+
+class TestAce(PolicyContract):
+    make = Ace
 
 
 class TestAuto(PolicyContract):

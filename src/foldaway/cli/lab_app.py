@@ -200,6 +200,7 @@ def digests(
     more: More = None,
     sessions: Sessions = None,
     share: Annotated[float, typer.Option(help="Of a result's tokens: classes are compared at this share.")] = 0.25,
+    speed: Annotated[bool, typer.Option("--speed", help="Only how fast digests are made, beside zlib.")] = False,
     output: Output = None,
     bundled: Bundled = False,
     json: Json = False,
@@ -208,11 +209,13 @@ def digests(
 
     For each class of content, at the same tokens: digests, head and tail, plain extraction, and other libraries where
     they are installed. Every digest is checked for literals that its source does not hold. With -o the table and its
-    data are kept in DIR as digests.txt and digests.json.
+    data are kept in DIR as digests.txt and digests.json; with --speed as speeds.txt and speeds.json.
     """
     from foldaway.cli import digesting
 
     paths = [*(sessions or []), *(more or [])]
+    if speed:
+        raise typer.Exit(digesting.run_speed(paths, output, bundled=bundled, as_json=json))
     raise typer.Exit(digesting.run(paths, share, output, bundled=bundled, as_json=json))
 
 

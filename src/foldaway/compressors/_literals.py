@@ -10,9 +10,11 @@ from functools import lru_cache
 from foldaway.compressors.names import MAX_NAME, name_pieces
 
 _W = "A-Za-z0-9_$\u00c0-\u024f"
-_TOKEN = re.compile(
-    rf"https?://[^\s\"'<>()\[\]{{}}|\\^`,\u3000-\u9fff]+|(?:--|[~.]{{0,2}}/)?[{_W}]+(?:[-./:@+]{{1,3}}[{_W}]+)*"
-)
+_URL = r"https?://[^\s\"'<>()\[\]{}|\\^`,\u3000-\u9fff]+"
+_ADDRESS = re.compile(_URL)
+_LATIN = re.compile("[\u00c0-\u024f]")
+_JOINING = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$-./:@+~")
+_TOKEN = re.compile(rf"{_URL}|(?:--|[~.]{{0,2}}/)?[{_W}]+(?:[-./:@+]{{1,3}}[{_W}]+)*")
 _PHRASE = re.compile(r"[A-Z][\w'’]{1,20}\b(?: (?:of |the |and |de |von |& )?[A-Z][\w'’]{1,20}\b){1,4}")
 _NOT_TELLING = re.compile(r"[\d.]+[eE][+-]?\d*|\d{1,9}Z|\d{4}-\d\d-\d\dT\d\d")
 _PARTED = bytes(code if chr(code).isalnum() or code in b"_$-./:@+~\n" else 0x20 for code in range(128)) + b" " * 128
@@ -29,24 +31,44 @@ def literals(text: str, *, phrases: bool = False) -> dict[str, float]:
 def literals_of_all(texts: Sequence[str], *, phrases: bool = False) -> list[dict[str, float]]:
     """The same for many pieces at once, which spares most of the cost of each. No piece holds a line feed."""
     whole = "\n".join(texts)
-    spaced = whole.encode("ascii", "replace").translate(_PARTED).decode("ascii").split("\n")
+    if "\\" in whole:
+        texts = [_ESCAPED.sub(" ", text) for text in texts]
+        whole = "\n".join(texts)
+    # Plain text is taken apart all at once.
+    plain = "://" not in whole and (whole.isascii() or not _LATIN.search(whole))
+    lines = _spaced(whole).split("\n") if plain else []
     found: list[dict[str, float]] = []
-    odd = not whole.isascii() or "\\" in whole or "://" in whole
-    for text, line in zip(texts, spaced, strict=True):
-        # An address goes on over signs that part other tokens.
-        runs = line.split() if not odd or not _is_odd(text) else _TOKEN.findall(_ESCAPED.sub(" ", text))
+    for place, text in enumerate(texts):
         one: dict[str, float] = {}
-        for pieces in filter(None, map(_of_run, runs)):
+        for pieces in filter(None, map(_of_run, lines[place].split() if plain else _runs(text))):
             one.update(pieces)
         found.append(one)
     if phrases:
-        for place, phrase in _phrases(_ESCAPED.sub("  ", whole), texts):
+        for place, phrase in _phrases(whole, texts):
             found[place][phrase] = _WORTH_PHRASE
     return found
 
 
-def _is_odd(text: str) -> bool:
-    return not text.isascii() or "\\" in text or "://" in text
+def _spaced(text: str) -> str:
+    """What is no part of any token becomes a space. Not for letters beyond ASCII that `_TOKEN` knows."""
+    return text.encode("ascii", "replace").translate(_PARTED).decode("ascii")
+
+
+def _runs(text: str) -> list[str]:
+    """Runs of characters that tokens are found in, one by one. Addresses are whole: they go on over other signs."""
+    if not text.isascii() and _LATIN.search(text):
+        return _TOKEN.findall(text)
+    if "://" not in text:
+        return _spaced(text).split()
+    runs: list[str] = []
+    at = 0
+    for match in _ADDRESS.finditer(text):
+        if match.start() and text[match.start() - 1] in _JOINING:
+            return _TOKEN.findall(text)
+        runs += _spaced(text[at : match.start()]).split()
+        runs.append(match.group())
+        at = match.end()
+    return runs + _spaced(text[at:]).split()
 
 
 @lru_cache(maxsize=1 << 16)

@@ -1,4 +1,4 @@
-"""Which lines of a text are worth an expensive look: those that hold one of a few signs, found in the whole text at once.
+"""Which lines of a text are worth an expensive look: those that hold one of a few signs, found in the text as a whole.
 
 Looking for a fixed string in a whole text is many times as fast as asking each line for it.
 """

@@ -42,8 +42,8 @@ _KEY_VALUE = re.compile(
     r"""^[\s>*|-]{0,12}["'`]?(?P<key>[A-Za-z_][\w .()/-]{1,39}?)["'`*]{0,3}\s{0,8}[:=]\s{0,8}["'`*]{0,3}"""
     r"""(?P<value>-?\d[\w.,:+%/-]{0,60}|[A-Z]{2,}[\w-]{0,40}|[\w.-]*[\d_/@][\w./@:+-]{0,120})["'`*]{0,3},?\s*$"""
 )
-_KEY_CHARS = 66
-"""The sign behind a key stands no further from the start of its line."""
+_KEY_CHARS, _PAIR_CHARS = 66, 220
+"""The sign behind a key stands no further from the start of its line; a key and its value are no longer together."""
 _ERROR = re.compile(
     r"\b(?:[A-Z]\w{0,60}(?:Error|Exception|Warning)\b|[Ee]rror\b|ERROR\b|FAILED\b|[Ff]atal\b|panic:|[Cc]annot\b|"
     r"[Nn]o such\b|not found\b|[Dd]enied\b|[Tt]imed out\b|[Uu]nable to\b)"
@@ -54,7 +54,7 @@ _ERROR_SIGNS = (
     "imed out", "nable to",
 )  # fmt: skip
 _SPECIAL_SIGNS = ("exit", "returncode", "HTTP", "tatus")
-_NEAR = re.compile(r"[\d,] (?=[a-z])|\.\d{1,4}\.\d|-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-")
+_NEAR = re.compile(r"\d,{0,20} (?=[a-z])|\.\d{1,4}\.\d|-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-")
 """Of a line where `_SPECIAL` may find something: it has this, or one of the signs above."""
 _RANKED = {"exit_value": (0, "exit code"), "status": (0, "status"), "version": (2, "version"), "uuid": (3, "id")}
 _NUMBER = re.compile(r"(?<![\w.,-])-?\d{1,15}(?:\.\d{1,15})?(?![\w.,])")
@@ -81,6 +81,8 @@ def facts(text: str, limit: int = MAX_FACTS, *, first: int = 1) -> tuple[Fact, .
     tried = 0
     looks = _Looks(*(frozenset(n + first for n in holding(text, signs)) for signs in (_SPECIAL_SIGNS, _ERROR_SIGNS)))
     for number, line in _lines(text, first):
+        if not (number in looks.errors or number in looks.special or _may_be_pair(line) or _NEAR.search(line)):
+            continue
         for rank, fact in _of_line(line, number, looks, series):
             tried += 1
             if (fact.key, fact.value) in found or per_key.get(fact.key, 0) >= _MOST_PER_KEY:
@@ -112,6 +114,11 @@ def _lines(text: str, first: int) -> Iterator[tuple[int, str]]:
             start = jump
 
 
+def _may_be_pair(line: str) -> bool:
+    head = line[:_KEY_CHARS]
+    return (":" in head or "=" in head) and (len(line) <= _PAIR_CHARS or len(line.rstrip()) <= _PAIR_CHARS)
+
+
 def _of_line(line: str, number: int, looks: _Looks, series: dict[str, list[tuple[float, str, int]]]) -> _Found:
     if number in looks.special or _NEAR.search(line):
         for match in _SPECIAL.finditer(line):
@@ -123,7 +130,7 @@ def _of_line(line: str, number: int, looks: _Looks, series: dict[str, list[tuple
                 yield rank, Fact(key, match.group(kind), number)
     if number in looks.errors and _ERROR.search(line):
         yield 1, Fact("error", line.strip()[:200], number)
-    if (":" in line[:_KEY_CHARS] or "=" in line[:_KEY_CHARS]) and (pair := _KEY_VALUE.match(line)):
+    if _may_be_pair(line) and (pair := _KEY_VALUE.match(line)):
         key, value = pair.group("key").strip(), pair.group("value").rstrip(",.")
         if _NUMBER.fullmatch(value):
             series.setdefault(key, []).append((float(value), value, number))

@@ -51,10 +51,10 @@ _BUILD = re.compile(
     r"Unpacking |Setting up |Preparing to|Fetching |Resolving |Progress: |> Task |\[INFO\]|> \S+@\S+ |ok\s)"
 )
 _BUILD_STARTS = frozenset(
-    "np ad Co Do Re In Bu Ch Fi Ru ma gc g+ cc St Ge Un Se Pr Fe ok".split() + [a + b for a in "[#>" for b in " 0123456789I"]
+    "np ad Co Do Re In Bu Ch Fi Ru ma gc g+ cc St Ge Un Se Pr Fe ok".split()
+    + [a + b for a in "[#>" for b in " 0123456789I"]
 )
 """How the words of `_BUILD` begin; `[`, `#` and `>` stand before a digit, a space or a letter."""
-_NO_DIGITS = str.maketrans("", "", "0123456789")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,8 @@ def collapse(lines: Sequence[str], ratings: MutableSequence[float]) -> list[str]
 
     Equal lines are hidden; lines that differ in their digits stay as a last choice, so that ids in them are named.
     """
-    keys = [line[:KEY_CHARS].translate(_NO_DIGITS) for line in lines]
+    heads = "\n".join([line[:KEY_CHARS] for line in lines]).encode("utf-8", "surrogatepass")
+    keys = heads.translate(None, b"0123456789").decode("utf-8", "surrogatepass").split("\n")
     counts, left = Counter(keys), Counter(keys)
     seen: set[str] = set()
     shown = list(lines)

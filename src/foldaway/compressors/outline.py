@@ -42,6 +42,8 @@ class Definition:
     end: int
 
 
+_LONGEST_LINE = 400
+_FIRST_CALLS = ("describe", "it(", "it.", "test", "suite", "context", "pub(")
 _NAME = r"[A-Za-z_$][\w$]*"
 _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
     (
@@ -103,15 +105,20 @@ _FIRST_WORDS = frozenset(
 )
 
 
-def _may_define(line: str) -> bool:
-    """A quick look that spares most lines the patterns."""
-    bare = line.strip()
-    word = bare.partition(" ")[0]
-    if word in _FIRST_WORDS or bare[-1:] == "{":
-        return True
-    if word.startswith(("describe", "it(", "it.", "test", "suite", "context", "pub(")):
-        return "(" in word
-    return line[:1].isalpha() and bare[-1:] in (")", "(", ",")
+def _may_define(lines: Sequence[str]) -> list[int]:
+    """Indexes of the lines that may define something: a quick look that spares most lines the patterns."""
+    return [
+        index
+        for index, bare in enumerate([line.strip() for line in lines])
+        if bare
+        and (
+            bare[-1] == "{"
+            or bare.partition(" ")[0] in _FIRST_WORDS
+            or (bare[-1] in "),(" and lines[index][0].isalpha())
+            or (bare[0] in "ditscp" and bare.startswith(_FIRST_CALLS) and "(" in bare.partition(" ")[0])
+        )
+        and len(lines[index]) <= _LONGEST_LINE
+    ]
 
 
 def language_of(path: str) -> str:
@@ -134,9 +141,8 @@ def outline(lines: Sequence[str], language: str) -> list[Definition]:
 def by_shape(lines: Sequence[str]) -> list[Definition]:
     """Definitions told by the form of their first line; they end where the indentation comes back to theirs."""
     starts: list[tuple[int, int, str, str]] = []
-    for index, line in enumerate(lines):
-        if len(line) > 400 or not _may_define(line):
-            continue
+    for index in _may_define(lines):
+        line = lines[index]
         for kind, pattern in _PATTERNS:
             match = pattern.match(line)
             if match and match.group(1) not in _NO_NAMES and not line.lstrip().startswith(_NOT_CODE):

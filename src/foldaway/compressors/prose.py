@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from foldaway.compressors._picking import Unit, joined, named, pick, ranked, weigh
 from foldaway.compressors.base import EDGE_CHARS, Digest, Hint
@@ -38,6 +39,7 @@ _UNDERLINE = re.compile(r"^(?:=+|-{3,})\s*$")
 _LIST = re.compile(r"^\s{0,12}(?:[-*+•]|\d{1,3}[.)])\s")
 _PLACE = re.compile(r"[\s\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _WORD = re.compile(r"[A-Za-z\u00c0-\u024f\u0370-\u052f]{4,30}|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2}")
+_LONGEST_WORD = 30
 _LETTERS = bytes(code if chr(code).isalpha() or code == 0x0A else 0x20 for code in range(128)) + b" " * 128
 _MARK = re.compile(r"#{1,6} |[-*+] |\d{1,2}\. |> |```|\|")
 
@@ -172,21 +174,21 @@ def _add_centrality(units: list[Unit]) -> None:
             unit.bonus = _REPEATED
         seen.add(unit.text)
     words = _words([unit.text.lower() for unit in units])
-    counts = Counter(word for found in words for word in found)
+    counts = Counter(chain.from_iterable(words))
     total = max(counts.values(), default=0)
     if total < 2:
         return
     for unit, found in zip(units, words, strict=True):
         if len(found) > 2 and unit.bonus >= 0:
-            unit.bonus += 2.0 * sum(counts[word] for word in found) / (len(found) * total)
+            unit.bonus += 2.0 * sum(map(counts.__getitem__, found)) / (len(found) * total)
 
 
 def _words(texts: Sequence[str]) -> list[list[str]]:
     """The words of each text, as `_WORD` finds them; of plain text without going through it sign by sign."""
-    spaced = "\n".join(texts).encode("ascii", "replace").translate(_LETTERS).decode("ascii").split("\n")
+    spaced = "\n".join(texts).encode("ascii", "replace").translate(_LETTERS).decode("ascii")
+    if len(max(spaced.split(), key=len, default="")) > _LONGEST_WORD:
+        return [_WORD.findall(text) for text in texts]
     return [
-        [word for word in line.split() if len(word) > 3]
-        if text.isascii() and (len(text) <= 30 or len(max(line.split(), key=len, default="")) <= 30)
-        else _WORD.findall(text)
-        for text, line in zip(texts, spaced, strict=True)
+        [word for word in line.split() if len(word) > 3] if text.isascii() else _WORD.findall(text)
+        for text, line in zip(texts, spaced.split("\n"), strict=True)
     ]

@@ -9,9 +9,10 @@ import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 from itertools import accumulate, islice
+from typing import ClassVar
 
+from foldaway.compressors._spots import holding
 from foldaway.compressors.base import EDGE_CHARS, Digest, Fact, Hint
 from foldaway.compressors.condense import condense
 from foldaway.compressors.hints import lines_of, path_of
@@ -28,6 +29,8 @@ STRETCH_AT = 0.36
 STRETCH = 3.5
 """Rating of its lines: after classes, before signatures."""
 
+_GUESSED_FROM = 200
+"""Lines, and characters of a line, that a language is guessed from."""
 _NUMBERED = re.compile(r"\s{0,8}(\d{1,7})(→|\t|:|-|\|| {2})")
 _CODE_WORDS = frozenset(
     "import from package use using export def class func fn return const let var if for while else elif try except "
@@ -126,17 +129,29 @@ def _code_share(lines: Sequence[str]) -> float:
 
 def _guessed(lines: Sequence[str]) -> str:
     """The language of a text that comes without a file name, by what only one of them says."""
-    head = "\n".join(line[:200] for line in lines[:200])
+    first = lines[:_GUESSED_FROM]
+    head = "\n".join(first)
     for language, signs, pattern in _TELLTALE:
-        # Each match holds a sign; counting signs spares most texts the pattern.
-        if sum(map(head.count, signs)) >= 2 and len(list(islice(pattern.finditer(head), 2))) == 2:
+        # Each match holds a sign and stays in its line.
+        if sum(map(head.count, signs)) < 2:
+            continue
+        telling = "\n".join([first[index][:_GUESSED_FROM] for index in holding(head, signs)])
+        if len(list(islice(pattern.finditer(telling), 2))) == 2:
             return language
     return ""
 
 
 _TELLTALE: tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...] = (
-    ("go", ("func ", "package ", ":=", "err != nil"), re.compile(r"^func |^package \w+$|:= |\berr != nil|^\t+\w+, \w+ :=", re.MULTILINE)),
-    ("rust", ("fn ", "let mut ", "impl", "use ", "->"), re.compile(r"\bfn \w+|\blet mut |\bimpl\b|^use \w+::|->\s?Result<", re.MULTILINE)),
+    (
+        "go",
+        ("func ", "package ", ":=", "err != nil"),
+        re.compile(r"^func |^package \w+$|:= |\berr != nil|^\t+\w+, \w+ :=", re.MULTILINE),
+    ),
+    (
+        "rust",
+        ("fn ", "let mut ", "impl", "use ", "->"),
+        re.compile(r"\bfn \w+|\blet mut |\bimpl\b|^use \w+::|->\s?Result<", re.MULTILINE),
+    ),
     (
         "python",
         ("def ", "class ", "from ", "import ", "self."),
@@ -216,6 +231,9 @@ def _rated_key(line: str) -> float:
 
 
 def _lower_docstrings(lines: Sequence[str], ratings: list[float]) -> None:
+    text = "\n".join(lines)
+    if '"""' not in text and "'''" not in text:
+        return
     inside = False
     for index, line in enumerate(lines):
         marks = len(_STRING_END.findall(line)) if ('"""' in line or "'''" in line) else 0

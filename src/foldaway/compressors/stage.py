@@ -10,6 +10,7 @@ Verbs follow the kinds of calls, objects the main arguments; a tool of no kind c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -39,6 +40,7 @@ _ORDER = (Kind.EDIT, Kind.COMMAND, Kind.RESULT, Kind.SEARCH, Kind.READ, Kind.LIS
 _OBJECT_KEYS = (
     "path file_path filePath filename file command cmd query pattern url code prompt description script input".split()
 )
+_TAG_ONLY = re.compile(r"\s*</?[A-Za-z][\w-]*>\s*$")
 _SPOKEN = frozenset({"exit code", "status", "version", "id", "error"})
 
 
@@ -141,7 +143,7 @@ def _cause(text: str) -> str:
     errors = [fact.value for fact in facts(text) if fact.key == "error"]
     if errors:
         return errors[-1]
-    filled = [line for line in text[-4000:].splitlines() if line.strip()]
+    filled = [line for line in text[-4000:].splitlines() if line.strip() and not _TAG_ONLY.match(line)]
     return filled[-1] if filled else "no output"
 
 

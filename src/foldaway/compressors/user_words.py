@@ -39,6 +39,12 @@ def constraints_only(text: str, item: int) -> str:
     return _keep(text, item, lambda s, first_or_last: bool(_FORBIDDING.search(s)))
 
 
+def constraints(text: str) -> list[str]:
+    """The sentences that forbid or demand something for good, word for word, each on one line."""
+    found = (" ".join(s.split()) for s in _SENTENCE_END.split(text) if _FORBIDDING.search(s))
+    return [s for s in found if s]
+
+
 def _keep(text: str, item: int, binds: Callable[[str, bool], bool]) -> str:
     sentences = [s for s in _SENTENCE_END.split(text) if s.strip()]
     last = len(sentences) - 1

@@ -36,6 +36,8 @@ STRONG_LINK = 0.5
 """From this weight on a recall brings along what the recalled item depends on."""
 SMALL_TOKENS = 150
 """Dependencies up to this size come along whole, larger ones as their stub line."""
+RESERVE_OF_FREE = 0.3
+"""Of the room above the pinned floor a reserve takes at most this share."""
 GUARD_STEPS = 6
 """Steps for which a recalled item stays protected; doubled with each further fault of the same item (I7)."""
 THRASH_FAULTS = 3
@@ -148,7 +150,9 @@ class Engine:
         if self.factor == 1.0 and not self.reserve_share:
             return self.budget
         window, whole = self.budget.window_tokens, int(self.budget.tokens / self.factor)
-        reserve = int(whole * self.reserve_share)
+        # Where pins leave little room the reserve takes its part of that, or each call would be a commit.
+        free = whole - self.planner.floor(self.shown, self.fixed_tokens, frozenset(self.pins))
+        reserve = max(0, min(int(whole * self.reserve_share), int(free * RESERVE_OF_FREE)))
         return Budget(
             tokens=whole - reserve, reserve_tokens=reserve,
             window_tokens=None if window is None else int(window / self.factor),

@@ -176,9 +176,9 @@ def perceive(snapshot: Snapshot, *, system_tokens: int | None = None, tools_toke
     parts[Part.NOTE] += max(0, snapshot.tokens - sum(parts.values()))
     old = [v for v in seen if v.kind not in WORDS]
     return Perception(
-        step=snapshot.step, tokens=sum(parts.values()), budget_tokens=snapshot.budget_tokens,
-        target_tokens=snapshot.target_tokens, floor_tokens=snapshot.floor_tokens, parts=parts,
-        levels=_levels(snapshot, seen), values=tuple(seen),
+        step=snapshot.step, tokens=sum(parts.values()),
+        budget_tokens=snapshot.budget_tokens + snapshot.reserve_tokens, target_tokens=snapshot.target_tokens,
+        floor_tokens=snapshot.floor_tokens, parts=parts, levels=_levels(snapshot, seen), values=tuple(seen),
         redundant_tokens=sum(v.tokens for v in old if snapshot.superseded(snapshot.item(v.item))),
         ages=_ages(old), largest_tokens=sum(sorted((v.tokens for v in old), reverse=True)[:LARGEST]),
         user_turns=sum(1 for v in seen if v.kind in (Kind.GOAL, Kind.USER)),

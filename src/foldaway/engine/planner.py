@@ -101,9 +101,13 @@ class Planner:
         self.past = Past(self.log, self.digests)
         self._floor = Floor(self.log)
 
+    def floor(self, shown: Shown, fixed_tokens: int, pins: frozenset[int]) -> int:
+        """Tokens that no policy can free: system prompt, tools and what is pinned."""
+        return fixed_tokens + self._floor.tokens(shown, pins)
+
     def watermarks(self, shown: Shown, fixed_tokens: int, budget: Budget, pins: frozenset[int]) -> tuple[int, int, int]:
         """(floor, low, high) in tokens; the shares count from the pinned floor, so that a long prologue leaves room."""
-        floor = fixed_tokens + self._floor.tokens(shown, pins)
+        floor = self.floor(shown, fixed_tokens, pins)
         room = max(0, budget.tokens - floor)
         return floor, floor + int(room * budget.low_share), floor + int(room * budget.high_share)
 

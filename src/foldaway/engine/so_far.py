@@ -23,6 +23,10 @@ BLOCK_CHARS = 480
 """What a block of rewritten updates is told in."""
 SAID_CHARS = 120
 """Of the agent's own words at the end of an update this much is quoted: what it decided."""
+FEW_TOKENS = 30
+"""Words of the agent from this size on say something; the newest of those count, else the longest."""
+MOST_TITLES = 3
+_WORDS = frozenset({Kind.THOUGHT, Kind.REASONING, Kind.NOTE})
 MOST_BLOCKS = 40
 """Blocks looked at: what a decision costs must not grow with the session."""
 
@@ -64,6 +68,7 @@ class SoFar:
     _items: list[int] = field(default_factory=list)
     """Of the update in the making."""
     _said: str = ""
+    _said_tokens: int = 0
     _first_turn: int = -1
     _steps: int = 0
     _tokens: int = 0
@@ -119,9 +124,11 @@ class SoFar:
         self._items.extend(i.id for i in free)
         self._tokens += self.log.turn_tokens[turn]
         self._steps += self.log.turns[turn].kind in (TurnKind.ASSISTANT, TurnKind.EXCHANGE)
-        words = next((i for i in reversed(free) if i.kind is Kind.THOUGHT), None)
-        if words is not None:
-            self._said = one_line(self.log.text_of(words), SAID_CHARS)
+        words = [i for i in free if i.kind is Kind.THOUGHT]
+        longest = max(words, key=lambda i: (i.tokens, i.id), default=None)
+        if longest is not None and longest.tokens >= min(self._said_tokens, FEW_TOKENS):
+            self._said = one_line(self.log.text_of(longest), SAID_CHARS)
+            self._said_tokens = longest.tokens
 
     def _close(self, last_turn: int) -> None:
         if not self._items:
@@ -132,7 +139,7 @@ class SoFar:
             calls_before=before,
         )  # fmt: skip
         self._updates.append(update)
-        self._items, self._said, self._steps, self._tokens = [], "", 0, 0
+        self._items, self._said, self._said_tokens, self._steps, self._tokens = [], "", 0, 0, 0
 
     def _tell(self, first: int, last: int, chars: int) -> tuple[str, tuple[int, ...]]:
         stretch = self._updates[first:last]
@@ -145,8 +152,10 @@ class SoFar:
         done = self.digests.stage(items, chars)
         if not done:
             span = f"#{items[0]}–#{items[-1]}" if len(items) > 1 else f"#{items[0]}"
-            done = f"[{span}: words]"
-        return f"{done} «{said}»" if said else done
+            seen = [i for i in map(self.log.items.__getitem__, items) if i.kind not in _WORDS]
+            told = "; ".join(f"#{i.id} {i.title}" for i in seen[-MOST_TITLES:])
+            done = self.digests.stubs.stage(f"[{span}: no calls]{f' {told}' if told else ''}")
+        return self.digests.stubs.stage(f"{done} «{said}»") if said else done
 
 
 def _left(update: Update, gone: Callable[[int], bool]) -> bool:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from foldaway.lab.digest_arms import ARMS, FOLDAWAY, HEAD_AND_TAIL
-from foldaway.lab.digests import ALL, MIN_CHARS, MIN_NEEDS, RULES, Cell, DigestReport, Key
+from foldaway.lab.digests import ALL, MIN_CHARS, MIN_NEEDS, RULES, ZLIB_LEVEL, Cell, DigestReport, Key, Speed
 from foldaway.lab.experiment.sources import CHOSEN_ON, HELD_OUT
 from foldaway.lab.results import wilson
 from foldaway.lab.table import aligned
@@ -43,7 +43,7 @@ def digest_table(report: DigestReport) -> str:
         *_peers(report),
         "\n".join(_verdict(report, shown)),
         "\n".join(_checks(report)),
-        aligned([["class", "MB", "digest MB/s", "head and tail MB/s"], *_speeds(report)], left=1),
+        speed_table(report.speeds),
         LEGEND,
         NOT_MEASURED,
     ]
@@ -132,10 +132,19 @@ def _checks(report: DigestReport) -> Iterator[str]:
         yield f"  {session}: {' '.join(literals[:8])}"
 
 
-def _speeds(report: DigestReport) -> Iterator[list[str]]:
-    for speed in report.speeds:
-        rates = [speed.megabytes / seconds if seconds else 0.0 for seconds in (speed.seconds, speed.plain_seconds)]
-        yield [speed.content, f"{speed.megabytes:.2f}", f"{rates[0]:.1f}", f"{rates[1]:.0f}"]
+def speed_table(speeds: Sequence[Speed]) -> str:
+    """Megabytes a second of processor time, beside head and tail and beside zlib on the same texts."""
+    head = ["class", "MB", "digest MB/s", "head and tail MB/s", f"zlib -{ZLIB_LEVEL} MB/s", "digest to zlib"]
+    return aligned([head, *map(_speed_row, speeds)], left=1)
+
+
+def _speed_row(speed: Speed) -> list[str]:
+    digest, plain, zlib = (
+        speed.megabytes / seconds if seconds else 0.0
+        for seconds in (speed.seconds, speed.plain_seconds, speed.zlib_seconds)
+    )
+    share = f"{digest / zlib:.3f}" if zlib else "-"
+    return [speed.content, f"{speed.megabytes:.2f}", f"{digest:.2f}", f"{plain:.0f}", f"{zlib:.0f}", share]
 
 
 def digest_rows(report: DigestReport) -> dict[str, Any]:

@@ -9,9 +9,11 @@ about what a model makes of it.
 from __future__ import annotations
 
 import time
+import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from foldaway.compressors.base import Hint
 from foldaway.compressors.checker import unsupported
@@ -33,6 +35,7 @@ RULES = ("all", "values", "lines")
 ALL = "all classes"
 MIN_NEEDS = 20
 """A class with fewer needs is not named as the worst."""
+ZLIB_LEVEL = 6
 _TRIES = 4
 _ENOUGH = 0.97
 """Of the tokens there are; a text that takes less is made anew with more room."""
@@ -103,7 +106,8 @@ class Checks:
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """One run over all results of a class, in this process."""
+    """One run over all results of a class, in this process; the three take turns text by text, so that whatever else
+    the machine does meanwhile slows them alike."""
 
     content: str
     megabytes: float
@@ -112,6 +116,8 @@ class Speed:
     """Processor time of the digests."""
     plain_seconds: float
     """The same for head and tail."""
+    zlib_seconds: float
+    """The same for zlib at level `ZLIB_LEVEL`: what a rate is worth on this machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,18 +132,14 @@ class DigestReport:
     """The one that classes are compared at."""
 
 
-def samples(inputs: Iterable[Input], labels: LabelCache | None = None) -> list[Sample]:
-    """The results of more than `MIN_CHARS` characters, with what later actions took from them."""
+def samples(inputs: Iterable[Input], labels: LabelCache | None = None, *, labelled: bool = True) -> list[Sample]:
+    """The results of more than `MIN_CHARS` characters; where `labelled`, with what later actions took from them."""
     cache = labels or LabelCache()
     registry = Registry()
     found: list[Sample] = []
     for one in inputs:
         said = timeline(one.recorded)
-        known = cache.get(one.recorded)
-        needs: defaultdict[int, dict[str, str]] = defaultdict(dict)
-        for step in known.needs:
-            for need in step:
-                needs[need.supplier][known.literals[need.literal]] = str(need.kind)
+        needs = _needs_of(cache, one) if labelled else {}
         for part, hint in _results(said):
             text = said[part].text
             found.append(
@@ -148,10 +150,20 @@ def samples(inputs: Iterable[Input], labels: LabelCache | None = None) -> list[S
                     text=text,
                     hint=hint,
                     content=registry.content(text, hint),
-                    needs=needs[part],
+                    needs=needs.get(part, {}),
                 )
             )
     return found
+
+
+def _needs_of(cache: LabelCache, one: Input) -> dict[int, dict[str, str]]:
+    """Number of a part -> what later actions took from it, with its kind."""
+    known = cache.get(one.recorded)
+    needs: dict[int, dict[str, str]] = {}
+    for step in known.needs:
+        for need in step:
+            needs.setdefault(need.supplier, {})[known.literals[need.literal]] = str(need.kind)
+    return needs
 
 
 def _results(said: Sequence[Said]) -> Iterator[tuple[int, Hint]]:
@@ -185,7 +197,7 @@ def measure(
         _measure_one(sample, wanted, arms, peers, count, cells)
         if progress is not None and (done % 100 == 0 or done == len(needed)):
             progress(done, len(needed), sample.session)
-    return DigestReport(wanted, dict(cells), _checked(found), tuple(_speeds(found)), tuple(peers), share)
+    return DigestReport(wanted, dict(cells), _checked(found), speeds_of(found), tuple(peers), share)
 
 
 def _measure_one(
@@ -254,32 +266,32 @@ def _checked(found: Sequence[Sample]) -> Checks:
     return Checks(len(found), tuple(made_up), too_long)
 
 
-def _speeds(found: Sequence[Sample]) -> Iterator[Speed]:
-    """Class by class, then all together."""
+def speeds_of(found: Sequence[Sample]) -> tuple[Speed, ...]:
+    """Class by class, then all together; digests at a quarter of the characters. () where there is nothing."""
     by_class: defaultdict[str, list[Sample]] = defaultdict(list)
     for sample in found:
         by_class[sample.content].append(sample)
-    speeds = [
-        Speed(
-            content,
-            sum(len(s.text.encode("utf-8", "surrogatepass")) for s in group) / 1e6,
-            _seconds(FOLDAWAY, group),
-            _seconds(HEAD_AND_TAIL, group),
-        )
-        for content, group in sorted(by_class.items())
-    ]
-    yield from speeds
+    speeds = [_speed(content, group) for content, group in sorted(by_class.items())]
     if speeds:
-        yield Speed(
-            ALL,
-            sum(s.megabytes for s in speeds),
-            sum(s.seconds for s in speeds),
-            sum(s.plain_seconds for s in speeds),
-        )
+        totals = (sum(getattr(speed, name) for speed in speeds) for name in _SUMMED)
+        speeds.append(Speed(ALL, *totals))
+    return tuple(speeds)
 
 
-def _seconds(arm: Arm, group: Sequence[Sample]) -> float:
-    start = time.process_time()
+_SUMMED = ("megabytes", "seconds", "plain_seconds", "zlib_seconds")
+
+
+def _speed(content: str, group: Sequence[Sample]) -> Speed:
+    size, seconds = 0, [0.0, 0.0, 0.0]
     for sample in group:
-        arm.cut(sample.text, sample.hint, len(sample.text) // 4)
-    return time.process_time() - start
+        raw = sample.text.encode("utf-8", "surrogatepass")
+        size += len(raw)
+        room = len(sample.text) // 4
+        times = [time.process_time()]
+        for arm in (FOLDAWAY, HEAD_AND_TAIL):
+            arm.cut(sample.text, sample.hint, room)
+            times.append(time.process_time())
+        zlib.compress(raw, ZLIB_LEVEL)
+        times.append(time.process_time())
+        seconds = [known + after - before for known, (before, after) in zip(seconds, pairwise(times), strict=True)]
+    return Speed(content, size / 1e6, *seconds)

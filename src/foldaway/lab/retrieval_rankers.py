@@ -1,4 +1,4 @@
-"""What is measured on retrieval sets: the socket `Ranker`, the store's own two halves, the hybrid, and BM25 by the book.
+"""What is measured on retrieval sets: the socket `Ranker`, a store's two halves, the hybrid, and BM25 by the book.
 
 Another library joins with one class: a name, `index`, `rank`.
 """

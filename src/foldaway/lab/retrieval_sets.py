@@ -154,8 +154,8 @@ def _letta(folder: Path) -> tuple[list[Doc], list[Query]]:
     """Records of invented people, a document a record; questions that start at a record they name.
 
     The set names the files that a question needs, not the records. Gold here: the records in those files that hold, as
-    a whole value, a literal of the question (quoted, a URL, a number of 7 digits and more) or, where it has none, all of
-    the capitalised values the most specific of which few records hold. It is the first hop of these questions, no more.
+    a whole value, a literal of the question (quoted, a URL, a number of 7 digits and more) or, where it has none, those
+    of its capitalised names that few records hold. It is the first hop of these questions, no more.
     """
     docs: list[Doc] = []
     for file in sorted((folder / "letta-filesystem" / "files").glob("*.txt.gz")):

@@ -14,17 +14,17 @@ from enum import StrEnum
 
 from foldaway.linking.episodes import Episode, EpisodeType
 from foldaway.linking.kinds import Kinds, command_of
-from foldaway.linking.subgoals import Happening, SubGoalEvent
+from foldaway.linking.subgoals import Happening, Source, SubGoalEvent
 from foldaway.model.items import Item, Kind
 from foldaway.model.wire import Part, PartType, Turn, TurnKind
 
 FADE = 0.7
 """What is left of a vote one turn later: half of it is gone after two turns."""
-LEAD = 0.5
+LEAD = 0.75
 """By how many votes another phase must lead."""
 SHORTEST_TURNS = 4
 """Turns a phase lasts at least, but for boundaries that the agent itself draws."""
-PLAN_VOTES = 2.0
+PLAN_VOTES = 3.0
 DECLARED_VOTES = 1.0
 
 
@@ -117,7 +117,7 @@ class Phases:
         for phase in self._votes:
             self._votes[phase] = round(self._votes[phase] * FADE + found.get(phase, 0.0), 6)
         self._turns += 1
-        self._decide(index, step, any(e.happening in _BOUNDARIES for e in events))
+        self._decide(index, step, any(e.happening in _BOUNDARIES and e.source is not Source.EPISODE for e in events))
 
     def _decide(self, index: int, step: int, boundary: bool) -> None:
         now = self.current

@@ -24,7 +24,7 @@ class Topic(StrEnum):
     DECISION = "decided"
     """A question or proposal that the user answered."""
     TOLD = "told by the user"
-    FAILURE = "not repaired yet"
+    FAILURE = "failed last time"
     RESULT = "last results"
     CREATED = "created"
     WRITTEN = "files written"

@@ -98,6 +98,7 @@ class SubGoalEvent:
     happening: Happening
     subgoal: int
     """Its number; of a new plan, the number of the first entry."""
+    source: Source
     why: str = ""
 
 
@@ -355,7 +356,10 @@ class SubGoals:
             self._happen(_TOLD[wanted], number, index, step, why)
 
     def _happen(self, happening: Happening, number: int, index: int, step: int, why: str) -> None:
-        self.events.append(SubGoalEvent(turn=index, step=step, happening=happening, subgoal=number, why=why))
+        source = self.all[number].source
+        self.events.append(
+            SubGoalEvent(turn=index, step=step, happening=happening, subgoal=number, source=source, why=why)
+        )
 
 
 TEXT_CHARS = 120

@@ -7,7 +7,7 @@ Anchors are taken by predicted need per token; what is in sight anyway is not re
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from operator import itemgetter
@@ -80,16 +80,17 @@ def newest_lines_but(snapshot: Snapshot, visible: AbstractSet[int], room: int) -
 
 def note_but(
     snapshot: Snapshot, visible: AbstractSet[int], room: int, ranked: Ranked, story: Lines, line_from: int,
-    *, spent: int = 0,
+    *, spent: int = 0, told: Iterable[str] = (),
 ) -> Noted:  # fmt: skip
     """The note within `room` tokens, when `visible` are the items that stay raw besides the protected ones.
 
     `story`: lines it has in any case, which took `spent` tokens. `line_from`: wanted anchors from which on another
-    item gets a line.
+    item gets a line. `told`: passages of the note whose words need no repeating.
     """
     lines: Lines = {number: list(held) for number, held in story.items()}
     chosen: dict[int, list[str]] = {}
     named = {piece for number in lines for piece in _pieces(snapshot.item(number).title)}
+    named.update(piece for text in told for piece in _pieces(text))
     for anchor, home in ranked:
         if _in_sight(anchor, visible):
             continue

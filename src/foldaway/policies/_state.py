@@ -25,6 +25,8 @@ CONSTRAINTS_SHARE = 0.4
 """Of the room, for constraints word for word."""
 MOST_TODOS = 8
 TODO_CHARS = 80
+FAILED_STEPS = 40
+"""A failure that nobody came back to for so many steps is given up."""
 AGE_STEPS = 20
 """Steps after which a fact is worth half."""
 WORTH = {
@@ -59,7 +61,8 @@ def state_section(snapshot: Snapshot, room: int, visible: Callable[[int], bool])
     _requests(text, state)
     _constraints(text, state, snapshot)
     _todos(text, snapshot)
-    chosen = _valuable(snapshot, text, [f for f in state.facts if not visible(f.item) or f.confirmed_by])
+    fresh = [f for f in state.facts if f.topic is not Topic.FAILURE or snapshot.step - f.step <= FAILED_STEPS]
+    chosen = _valuable(snapshot, text, [f for f in fresh if not visible(f.item) or f.confirmed_by])
     corrected = {old.superseded_by: old for old in state.superseded if old.superseded_by}
     for line, sources in _told(chosen, corrected):
         text.add(line, sources)
@@ -142,8 +145,16 @@ def _told(facts: Iterable[Fact], corrected: dict[int, Fact]) -> Iterator[tuple[s
         else:
             yield f"{topic.value}: {subject} ({ids}): {found[-1].value}", sources
     if written:
-        files = ", ".join(f"{f.subject} (#{f.item})" for f in written)
-        yield f"{Topic.WRITTEN.value}: {files}", [f.item for f in written]
+        folder = _common_folder([f.subject for f in written])
+        files = ", ".join(f"{f.subject.removeprefix(folder)} (#{f.item})" for f in written)
+        yield f"{Topic.WRITTEN.value}{f' in {folder}' if folder else ''}: {files}", [f.item for f in written]
+
+
+def _common_folder(paths: list[str]) -> str:
+    """The folder that all of several paths share, with its slash; "" when there is none."""
+    first, last = min(paths), max(paths)
+    shared = next((n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
+    return first[: first.rfind("/", 0, shared) + 1] if len(paths) > 1 else ""
 
 
 def _by_user(fact: Fact, corrected: dict[int, Fact]) -> str:

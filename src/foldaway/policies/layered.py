@@ -17,10 +17,10 @@ from foldaway.engine.so_far import Rhythm
 from foldaway.model.items import Item, Kind, Level
 from foldaway.model.plan import Change, Mention, Section
 from foldaway.policies import _state
-from foldaway.policies._note import Noted, Ranked, newest_lines, note, ranked_anchors
+from foldaway.policies._note import Noted, Ranked, items_of, newest_lines, note_but, ranked_anchors
 from foldaway.policies._turns import IN_PLACE, foldable_turns
 from foldaway.policies._working_set import Wanted, working_set
-from foldaway.policies.quotas import Quotas, Scheduler
+from foldaway.policies.quotas import DEFAULT_SHARES, Quotas, Scheduler, Shares, Stage
 from foldaway.scoring.passages import density
 
 SO_FAR = "so far"
@@ -80,6 +80,8 @@ class Layered:
     reserve_least: float = 0.15
     reserve_most: float = 0.20
     """Bounds of the reserve as shares of the budget."""
+    shares: Mapping[Stage, Shares] = field(default_factory=lambda: DEFAULT_SHARES)
+    """Quotas of the layers, by how far the task is."""
     routes: Mapping[Kind, Route] = field(default_factory=lambda: ROUTES)
     plans_whole = True
 
@@ -131,7 +133,7 @@ class Layered:
     # -- inside
 
     def _quotas(self, snapshot: Snapshot) -> Quotas:
-        return Scheduler(least_reserve=self.reserve_least, most_reserve=self.reserve_most).quotas(snapshot)
+        return Scheduler(self.reserve_least, self.reserve_most, self.shares).quotas(snapshot)
 
     def _newest(self, snapshot: Snapshot, item: Item) -> bool:
         return item.created_step >= snapshot.step - self.window
@@ -177,14 +179,17 @@ class Layered:
         rhythm = Rhythm(self.interval, self.volume_tokens, self.rewrite_every)
         lines: list[str] = []
         sources: list[int] = []
+        before = ""
         for text, items in snapshot.so_far(rhythm).passages(lambda i: not self._stays(snapshot, i, keep)):
             room -= snapshot.count(text) + 1
             if room < 0:
-                lines.append(f"before that: #1–#{items[-1]}")
+                before = f"before that: up to #{items[-1]}\n"
                 break
             lines.append(text)
             sources.extend(items)
-        return Section(title=SO_FAR, text="\n".join(reversed(lines)), sources=tuple(sorted(sources)))
+        if not lines:
+            return None
+        return Section(title=SO_FAR, text=before + "\n".join(reversed(lines)), sources=tuple(sorted(sources)))
 
     def _stays(self, snapshot: Snapshot, item: int, keep: set[int]) -> bool:
         """Whether an item will be in sight, raw, when the turns in `keep` stay."""
@@ -218,7 +223,8 @@ class Layered:
         told = [section.text for section in sections if section is not None]
         wanted = [(anchor, home) for anchor, home in ranked if self.routes.get(home.kind) is not Route.FORGET]
         story, spent = newest_lines(snapshot, keep, int(room * 0.06))
-        return note(snapshot, keep, room, wanted, story, self.line_from, told, spent)
+        visible = items_of(snapshot, keep)
+        return note_but(snapshot, visible, room, wanted, story, self.line_from, spent=spent, told=told)
 
     def _changes(self, snapshot: Snapshot, keep: set[int], digests: set[int], noted: Noted) -> Iterator[Change]:
         for items in foldable_turns(snapshot):

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from foldaway.engine.snapshot import Snapshot
-from foldaway.linking.subgoals import Happening, SubGoal
+from foldaway.linking.subgoals import Happening, State, SubGoal
 from foldaway.model.items import Item, Kind, Level
 from foldaway.model.plan import Action, Change, Mention, Section
 from foldaway.policies._note import Noted, Ranked, newest_lines_but, note_but, ranked_anchors
@@ -31,6 +31,8 @@ FRAME_TOKENS = 100
 """What a note and its carrier take besides its lines."""
 MOST_WOKEN = 8
 """Items of one sub-goal looked at when it wakes: those worth most."""
+MOST_TOLD = 200
+"""Newest sub-goals looked at for the index: what a commit costs must not grow with the session."""
 INDEX = "Archived sub-goals"
 
 
@@ -64,7 +66,7 @@ class SelfGc:
             yield Change(item=item.id, level=Level.HIDDEN, reason=why, action=Action.PRUNE)
         left = _Left(snapshot, self.weights, frozenset(i.id for i in pruned))
         room = max(0, snapshot.target_tokens - snapshot.floor_tokens)
-        index = _index(snapshot, left, int(room * self.index_share))
+        index = _index(snapshot, int(room * self.index_share))
         kept, noted = self._share_out(snapshot, left, room, index.tokens)
         yield from self._fold(snapshot, left, kept, noted)
         yield Section(title=INDEX, text=index.text, sources=index.sources)
@@ -208,7 +210,7 @@ class _Left:
         return [*(i for i in reversed(raw) if i.turn in turns), *older]
 
     def archived(self, item: Item) -> SubGoal | None:
-        """The finished sub-goal an item is filed under; None for one that belongs to work still going on, or to none."""
+        """The finished sub-goal an item is filed under; None for one of work still going on, or of none."""
         if self.snapshot.standing(item).relation is not Relation.FINISHED:
             return None
         owners = self.snapshot.subgoals.of_turn(item.turn)
@@ -222,13 +224,14 @@ class _Index:
     tokens: int = 0
 
 
-def _index(snapshot: Snapshot, left: _Left, room: int) -> _Index:
+def _index(snapshot: Snapshot, room: int) -> _Index:
     """A line for each archived sub-goal, the newest ones that fit, oldest first: what was done, and the items of it."""
     lines: list[str] = []
     sources: list[int] = []
     spent = 0
-    for goal in reversed(snapshot.subgoals.finished[-200:]):
-        items = [i.id for turn in goal.turns for i in snapshot.turn_items(turn) if i.id > 0 and not i.pinned]
+    for goal in reversed(snapshot.subgoals.all[-MOST_TOLD:]):
+        ends = [*goal.turns[:1], *goal.turns[-1:]] if goal.state is State.FINISHED else []
+        items = [i.id for turn in ends for i in snapshot.turn_items(turn) if i.id > 0 and not i.pinned]
         if not items:
             continue
         line = f"done: {goal.text} (#{items[0]}–#{items[-1]})"

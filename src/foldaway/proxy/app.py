@@ -8,7 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx2
 
@@ -290,7 +290,7 @@ class _Call:
         if read is not None:
             found = read[1]
             if earlier or found.recalls:
-                content = dump(self.answers.joined(list(earlier), read[0], prepared.tool))
+                content = dump(self.answers.joined(list(earlier), read[0], prepared.listening))
             await self._after(prepared, found.usage, found.id, list(found.output), found)
         changed = bool(earlier) or (read is not None and bool(read[1].recalls))
         headers = self._headers(prepared, answer, changed=True)
@@ -301,13 +301,16 @@ class _Call:
     def _read(self, content: bytes, prepared: Prepared) -> tuple[dict[str, Any], Whole] | None:
         try:
             answer = json.loads(content)
-            return (answer, self.answers.read(answer, prepared.tool)) if isinstance(answer, dict) else None
+            return (answer, self.answers.read(answer, prepared.listening)) if isinstance(answer, dict) else None
         except (ValueError, RecursionError):
             return None
 
     def _goes_on(self, prepared: Prepared, found: Whole, rounds: int) -> bool:
         return (
-            prepared.listens and bool(found.recalls) and not found.others and rounds < self.app.settings.recall_rounds
+            bool(prepared.listening)
+            and bool(found.recalls)
+            and not found.others
+            and rounds < self.app.settings.recall_rounds
         )
 
     async def _again(self, prepared: Prepared, found: Any) -> tuple[Prepared, httpx2.Response] | None:
@@ -330,8 +333,8 @@ class _Call:
         return following, answer
 
     async def _stream(self, prepared: Prepared, answer: httpx2.Response) -> None:
-        await self.exchange.start(200, self._headers(prepared, answer, changed=prepared.listens))
-        if not prepared.listens and self.dialect.format != "openai_responses":
+        await self.exchange.start(200, self._headers(prepared, answer, changed=bool(prepared.listening)))
+        if not prepared.listening and self.dialect.format != "openai_responses":
             tail = Tail()
             async for data in answer.aiter_raw():
                 tail.feed(data)
@@ -342,14 +345,14 @@ class _Call:
         await self._filtered(prepared, answer)
 
     async def _filtered(self, prepared: Prepared, answer: httpx2.Response) -> None:
-        filtered = self.answers.filter(prepared.tool)
+        filtered = self.answers.filter(prepared.listening)
         rounds = 0
         try:
             while True:
                 async for data in answer.aiter_raw():
                     await self.exchange.piece(filtered.feed(data))
                 asks = bool(filtered.recalls) and not filtered.others and not filtered.broken
-                if not (prepared.listens and asks and rounds < self.app.settings.recall_rounds):
+                if not (prepared.listening and asks and rounds < self.app.settings.recall_rounds):
                     break
                 following = await self._again(prepared, filtered)
                 if following is None:
@@ -378,7 +381,7 @@ class _Call:
         if seat is None:
             return
         try:
-            if found is not None and found.recalls and prepared.listens:
+            if found is not None and found.recalls and prepared.listening:
                 # Asked for beside other calls: it stands in the next request's view.
                 await asyncio.to_thread(self.app.turns.recall, seat, tuple(found.recalls))
             if usage:
@@ -396,7 +399,7 @@ def make_app(settings: ProxySettings) -> ProxyApp:
 
 def app_in_front_of(upstream: App, *, store: str | Path, **settings: Any) -> ProxyApp:
     """A proxy whose upstream is an ASGI application in this process: for tests."""
-    transport = httpx2.ASGITransport(app=upstream)
+    transport = httpx2.ASGITransport(app=cast(Any, upstream))
     base = "http://upstream.invalid"
     made = ProxySettings(openai_upstream=base, anthropic_upstream=base, store=f"sqlite:///{store}")
     return ProxyApp(replace(made, **settings), transports={"openai": transport, "anthropic": transport})

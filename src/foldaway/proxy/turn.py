@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from foldaway.model.view import View
-from foldaway.proxy.answers import Recall
+from foldaway.proxy.answers import Listening, Recall
 from foldaway.proxy.dialects import Dialect
 from foldaway.proxy.places import Incoming, Places, Seat
 
 RECALL_TOOL = "recall"
+NOT_LISTENING = Listening()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,10 +29,8 @@ class Prepared:
     seat: Seat | None = None
     """None: the request went past the engine."""
     view: View | None = None
-    tool: str = ""
-    """Name of the recall tool, where it is offered in this request."""
-    listens: bool = False
-    """Something is folded and the model may ask for it: its answer has to be looked at."""
+    listening: Listening = NOT_LISTENING
+    """How the model may ask for what is folded; nothing: its answer need not be looked at."""
     why: str = ""
     """Why the request went past the engine, or what went wrong."""
 
@@ -57,13 +56,13 @@ class Turns:
             view = session.view()
             folds = session.folds
             offered = session.recall_offered
-        tool = RECALL_TOOL if folds and offered == "tool" else ""
+        listening = Listening(
+            tool=RECALL_TOOL if folds and offered == "tool" else "", directives=folds and offered == "directive"
+        )
         if not folds and not asked.previous and view.messages == asked.messages:
             return Prepared(body=raw, changed=False, seat=seat, view=view)
-        changed = dialect.write(body, view, view.tools if tool else None)
-        return Prepared(
-            body=dump(changed), changed=True, seat=seat, view=view, tool=tool, listens=folds and offered != "none"
-        )
+        changed = dialect.write(body, view, view.tools if listening.tool else None)
+        return Prepared(body=dump(changed), changed=True, seat=seat, view=view, listening=listening)
 
     def recall(self, seat: Seat, recalls: Sequence[Recall]) -> None:
         """Bring back what a model asked for: it stands at the end of the next view."""

@@ -86,8 +86,8 @@ def vectors_of(embedder: Embedder, rows: Sequence[tuple[str, str]]) -> list[tupl
 class EmbeddingWorker:
     """Embeds beside the work. Everything but the computing happens in the caller's thread, in `attend`.
 
-    A failure (an endpoint that does not answer, a missing package) is kept in `failures`, newest last; the memories stay
-    findable by their words, and the next `attend` tries again.
+    A failure (an endpoint that does not answer, a missing package) is kept in `failures`, newest last; the memories
+    stay findable by their words, and the next `attend` tries again.
     """
 
     embedder: Embedder

@@ -38,6 +38,11 @@ class Weights:
         return float(sum(getattr(self, field.name) for field in fields(self)))
 
 
+SHORT = Weights()
+LONG = Weights(vector=1.0, coverage=0.0, neighbours=1.0)
+"""Of queries of a page: no text covers them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ranked:
     """One half's answer: place (0 is first) and score relative to the best, by id."""

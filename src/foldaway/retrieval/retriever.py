@@ -14,8 +14,8 @@ from foldaway.retrieval.decay import Decay
 from foldaway.retrieval.evidence import Evidence, evidence, likeness
 from foldaway.retrieval.exact import holds, literals
 from foldaway.retrieval.found import Found
-from foldaway.retrieval.fusion import Ranked, Weights, fused
-from foldaway.retrieval.rewrite import rewrite
+from foldaway.retrieval.fusion import LONG, SHORT, Ranked, Weights, fused
+from foldaway.retrieval.rewrite import Query, rewrite
 
 CANDIDATES = 50
 """Taken of each half; at least four times what is asked for."""
@@ -35,7 +35,6 @@ _PAST = re.compile(
 )
 
 _EVERYTHING = Filter()
-_WEIGHTS = Weights()
 _DECAY = Decay()
 
 
@@ -55,7 +54,9 @@ class Retriever:
     store: Memories
     embedder: Embedder | None = None
     """None: by words and structure alone."""
-    weights: Weights = _WEIGHTS
+    weights: Weights = SHORT
+    long_weights: Weights = LONG
+    """For queries of a page."""
     decay: Decay = _DECAY
 
     def retrieve(
@@ -83,11 +84,11 @@ class Retriever:
         pool = max(CANDIDATES, 4 * limit)
         words = self.store.by_words(reader, among, asked.words, pool)
         vectors = self._by_vector(reader, among, asked.text, pool)
-        strong, _ = literals(asked.text)
+        strong = [] if asked.long else literals(asked.text)[0]
         exact = [(literal, self.store.by_words(reader, among, literal, LITERAL_CANDIDATES)) for literal in strong]
         names = dict.fromkeys(name for found in (words, vectors, *(rows for _, rows in exact)) for name, _ in found)
         memories = self.store.memories(reader, list(names))
-        candidates = self._scored(memories, asked.text, Ranked.of(words), vectors, now)
+        candidates = self._scored(memories, asked, Ranked.of(words), vectors, now)
         _sharpen(candidates, strong)
         ranked = _ordered(candidates)
         ranked = self._newest_first(reader, among, ranked, limit, past=_PAST.search(query) is not None)
@@ -101,13 +102,13 @@ class Retriever:
         return self.store.by_vector(reader, among, self.embedder.name, vector, limit) if any(vector) else []
 
     def _scored(
-        self, memories: Sequence[Memory], text: str, words: Ranked, vectors: Sequence[tuple[str, float]], now: str
+        self, memories: Sequence[Memory], asked: Query, words: Ranked, vectors: Sequence[tuple[str, float]], now: str
     ) -> list[_Candidate]:
         cosines = dict(vectors)
-        shown = dict(zip((m.id for m in memories), evidence(text, [_searched(m) for m in memories]), strict=True))
+        shown = dict(zip((m.id for m in memories), evidence(asked.text, [_searched(m) for m in memories]), strict=True))
         kept = [m for m in memories if shown[m.id].coverage > 0 or cosines.get(m.id, 0.0) >= LEAST_COSINE]
-        ranked = Ranked.of(vectors)
-        scores = fused([m.id for m in kept], words, ranked, [shown[m.id] for m in kept], self.weights)
+        ranked, weights = Ranked.of(vectors), self.long_weights if asked.long else self.weights
+        scores = fused([m.id for m in kept], words, ranked, [shown[m.id] for m in kept], weights)
         return [
             _Candidate(
                 memory,

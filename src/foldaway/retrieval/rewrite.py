@@ -56,13 +56,16 @@ class Query:
     """Its words for a word index: the text itself, or the most said of a long one."""
     added: tuple[str, ...] = ()
     """Entities taken from the dialogue."""
+    long: bool = False
+    """A page rather than a question: no text covers it, and what it quotes is not what it asks for."""
 
 
 def rewrite(query: str, dialogue: Sequence[str] = ()) -> Query:
     """The query made ready; `dialogue` is the newest turns' texts, the newest last. Pure, O(size of both)."""
     added = _entities(query, dialogue[-LAST_TURNS:]) if dialogue and needs_dialogue(query) else ()
     text = " ".join((query, *added))
-    return Query(text, _condensed(text), added)
+    words = _condensed(text)
+    return Query(text, words, added, long=words != text)
 
 
 def needs_dialogue(query: str) -> bool:
@@ -104,7 +107,8 @@ def _condensed(text: str) -> str:
     counts = Counter(word for word in raw_words(text) if word not in STOP or is_dense(word))
     if len(counts) <= MOST_WORDS:
         return text
-    strong, _ = literals(text)
+    # A quotation of several words is how somebody talks, not a name.
+    strong = [literal for literal in literals(text)[0] if " " not in literal]
     # Sorting is stable: of words said equally often those said first.
     most_said = sorted(counts, key=lambda word: -counts[word])[:MOST_WORDS]
     return " ".join((*strong, *most_said))

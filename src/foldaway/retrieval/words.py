@@ -18,8 +18,8 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 STOP = frozenset(
     "a about above after again all also am an and any are as at be because been before being below between both but by "
     "can could did do does doing done down during each either else ever every few for from further get gets got had "
-    "has have having he her here hers him his how i if in into is it its itself just let like made make many may me might "
-    "more most much must my myself no nor not now of off on once only or other our ours out over own per please "
+    "has have having he her here hers him his how i if in into is it its itself just let like made make many may me "
+    "might more most much must my no nor not now of off on once only or other our ours out over own per please "
     "same shall she should since so some still such than that the their theirs them then there these they thing things "
     "this those through to too under until up us use used using very was we well were what when where which while who "
     "whom whose why will with within without would yes yet you your yours re ve ll don didn doesn isn wasn aren "

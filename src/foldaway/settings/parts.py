@@ -11,6 +11,7 @@ from foldaway.errors import SettingsError
 from foldaway.protocols import Store
 
 BUILT_IN = {
+    "ace": "foldaway.policies.ace:Ace",
     "auto": "foldaway.policies.auto:Auto",
     "clear-tools": "foldaway.policies.clear_tools:ClearTools",
     "cwl": "foldaway.policies.cwl:Cwl",
@@ -19,6 +20,7 @@ BUILT_IN = {
     "mask-old": "foldaway.policies.mask_old:MaskOld",
     "near-tail": "foldaway.policies.near_tail:NearTail",
     "relevance": "foldaway.policies.relevance:Relevance",
+    "self-gc": "foldaway.policies.self_gc:SelfGc",
     "window": "foldaway.policies.window:Window",
 }
 """The policies this release ships; others come in by the entry-point group `foldaway.policies`."""
@@ -60,7 +62,7 @@ def _made(name: str, part: Any, parameters: dict[str, Any]) -> Policy:
 
 
 def make_store(store: str | Store | None, *, clock: Any = None) -> Store | None:
-    """A store from a URL (`sqlite:///foldaway.db`, `memory:`), or the store itself."""
+    """A store from a URL (`sqlite:///foldaway.db`, `postgresql://...`, `memory:`), or the store itself."""
     if store is None or not isinstance(store, str):
         return store
     from foldaway.stores.memory import MemoryStore
@@ -70,4 +72,8 @@ def make_store(store: str | Store | None, *, clock: Any = None) -> Store | None:
         return MemoryStore(clock=clock)
     if store.startswith("sqlite:///"):
         return SqliteStore(store[len("sqlite:///") :], clock=clock)
-    raise SettingsError(f"store {store!r}: expected sqlite:///PATH or memory:")
+    if store.startswith(("postgresql://", "postgres://")):
+        from foldaway.stores.postgres import PostgresStore
+
+        return PostgresStore(store, clock=clock)
+    raise SettingsError(f"store {store!r}: expected sqlite:///PATH, postgresql://... or memory:")

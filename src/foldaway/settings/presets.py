@@ -38,6 +38,12 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
             summary="layers of memory with quotas: recent steps, a state, a running digest, what was retrieved",
             policy="layered", low_share=0.6, reserve_share=0.15,
         ),  # fmt: skip
+        "self-gc": Preset(
+            summary="each item by its value to the work going on; finished sub-goals are archived and wake again",
+            policy="self-gc",
+            triggers=Triggers(window_share=0.8, subgoal_finished=True, phase_change=True, new_plan=True),
+        ),
+        "ace": Preset(summary="elastic context: each step raw, as its digest or hidden, decided anew", policy="ace"),
         "cwl": Preset(summary="structured eviction by episodes and what rests on them", policy="cwl"),
     }
 )

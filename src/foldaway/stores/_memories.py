@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from heapq import nsmallest
 
 from foldaway.errors import StoreError
@@ -30,15 +31,30 @@ from foldaway.stores._vectors import Vectors
 _INSERT = """INSERT INTO memories (scope, tenant, superseded, told_at, expires_at, words, item, access, kind, pool,
     subject, task, source, session, owner, digest, packed, data)
     VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
-_ADD_TO_SCOPE = """INSERT INTO memory_scopes (scope, memories, words) VALUES (?, ?, ?) ON CONFLICT (scope)
-    DO UPDATE SET memories = memory_scopes.memories + excluded.memories, words = memory_scopes.words + excluded.words"""
+_ADD_TO_SCOPE = """INSERT INTO memory_scopes (scope, memories, words, first, last) VALUES (?, ?, ?, ?, ?)
+    ON CONFLICT (scope) DO UPDATE SET memories = memory_scopes.memories + excluded.memories,
+    words = memory_scopes.words + excluded.words, last = excluded.last"""
+_TAKE_FROM_SCOPE = "UPDATE memory_scopes SET memories = memories - ?, words = words - ? WHERE scope = ?"
+_DUE = "SELECT 1 FROM memories WHERE expires_at <= ? LIMIT 1"
+_NOBODY = -1
+"""The tenant's number of a reader who never told anything; 0 is the upkeep's."""
 _DOOMED = "SELECT id, scope, tenant, superseded, words, subject, packed, data FROM memories"
+
+
+@dataclass(slots=True)
+class _Added:
+    """What a scope gains by a batch."""
+
+    rows: list[int] = field(default_factory=list)
+    words: int = 0
 
 
 class SqlMemories(SqlBase):
     """`foldaway.protocols.Memories` over SQL."""
 
     _vectors: Vectors
+    _traces = False
+    """Whether something was deleted whose traces are still in the word index."""
 
     def put_memories(self, reader: Reader, memories: Sequence[Memory]) -> list[str]:
         """Raises StoreError for an empty text, an unknown access or what is no time; then nothing is kept."""
@@ -48,18 +64,20 @@ class SqlMemories(SqlBase):
         ends = [parsed(memory.expires_at) if memory.expires_at else None for memory in memories]
         if not kept:
             return []
+        self._expire_due(owner, now)
         with self._writing() as db:
             tenant = self._tenant(db, owner)
             db.enter(tenant)
-            self._expire(db, now, tenant)
             who = Who(tenant, owner, ())
-            added: dict[int, list[int]] = {}
+            added: dict[int, _Added] = {}
             ids = [
                 self._put(db, who, memory, told_at, end, added)
                 for (memory, told_at), end in zip(kept, ends, strict=True)
             ]
-            for scope, counts in added.items():
-                db.run(_ADD_TO_SCOPE, scope, len(counts), sum(counts))
+            # In one order: two writers that wait for each other's scopes would wait for ever.
+            for scope in sorted(added):
+                got = added[scope]
+                db.run(_ADD_TO_SCOPE, scope, len(got.rows), got.words, got.rows[0], got.rows[-1])
             return ids
 
     def memories(self, reader: Reader, ids: Sequence[str]) -> list[Memory]:
@@ -123,9 +141,8 @@ class SqlMemories(SqlBase):
         """Merging the word index, so that no trace stays in it, takes time: seconds at a million memories."""
         wanted = list(dict.fromkeys(digest for public in ids if (digest := digest_of(public)) is not None))
         with self._deciding(reader) as (db, who):
-            mine = [row[0] for row in by_digest(db, who, wanted) if row[3] == who.tenant]
-            for row in mine:
-                _drop(db, db.rows(f"{_DOOMED} WHERE id = ?", row))
+            mine = sorted(row[0] for row in by_digest(db, who, wanted) if row[3] == who.tenant)
+            self._drop(db, [doomed for row in mine for doomed in db.rows(f"{_DOOMED} WHERE id = ?", row)])
             drop_tenant_if_empty(db, who.tenant)
         if mine:
             self._vectors.shrink()
@@ -133,36 +150,58 @@ class SqlMemories(SqlBase):
         return len(mine)
 
     def expire_memories(self, now: str) -> int:
-        with self._writing() as db:
-            gone = self._expire(db, parsed(now), 0)
-        # What other verbs found expired is out of the tables; its traces go here.
-        self._vectors.shrink()
-        self._purge()
+        gone = self._expire(parsed(now))
+        # What other verbs found expired is out of the tables since; its traces go here.
+        if gone or self._traces:
+            self._traces = False
+            self._vectors.shrink()
+            self._purge()
         return gone
 
     # Inside
 
     @contextmanager
     def _looking(self, reader: Reader) -> Iterator[tuple[Transaction, Who]]:
-        """A snapshot in which nothing has expired."""
+        """A snapshot in which nothing that this reader may see has expired."""
         owner, now = named("owner", reader.owner), self._now()
         with self._reading() as db:
             who = _who(db, owner, reader)
-            due = db.rows("SELECT 1 FROM memories WHERE expires_at <= ? LIMIT 1", now)
-            if not due:
+            if not db.rows(_DUE, now):
                 yield db, who
                 return
-        with self._writing() as db:
-            self._expire(db, now, 0)
+        self._expire(now)
         with self._reading() as db:
             yield db, _who(db, owner, reader)
 
     @contextmanager
     def _deciding(self, reader: Reader) -> Iterator[tuple[Transaction, Who]]:
         owner, now = named("owner", reader.owner), self._now()
+        self._expire_due(owner, now)
         with self._writing() as db:
-            self._expire(db, now, 0)
             yield db, _who(db, owner, reader)
+
+    def _expire_due(self, owner: bytes, now: int) -> None:
+        with self._reading() as db:
+            db.enter(find_tenant(db, owner) or _NOBODY)
+            due = db.rows(_DUE, now)
+        if due:
+            self._expire(now)
+
+    def _expire(self, now: int) -> int:
+        """Delete what has expired, whoever's it is, tenant by tenant: nobody waits for more than their own."""
+        with self._reading() as db:
+            db.enter(0)
+            tenants = db.rows("SELECT DISTINCT tenant FROM memories WHERE expires_at <= ? ORDER BY tenant", now)
+        gone = 0
+        for (tenant,) in tenants:
+            with self._writing() as db:
+                db.enter(tenant)
+                doomed = db.rows(f"{_DOOMED} WHERE expires_at <= ? AND tenant = ? ORDER BY id", now, tenant)
+                self._drop(db, doomed)
+                drop_tenant_if_empty(db, tenant)
+                gone += len(doomed)
+        self._traces |= gone > 0
+        return gone
 
     def _scopes(self, who: Who, among: Filter) -> list[Scope]:
         numbers = [self._scope(pool, who.tenant) for pool in among.pools]
@@ -180,7 +219,7 @@ class SqlMemories(SqlBase):
         memory: Memory,
         told_at: int,
         end: int | None,
-        added: dict[int, list[int]],
+        added: dict[int, _Added],
     ) -> str:
         scope, subject, text = self._scope(memory.pool, who.tenant), blob(memory.key), blob(memory.text)
         names = [blob(name) for name in (memory.access, memory.kind, memory.pool)]
@@ -192,28 +231,35 @@ class SqlMemories(SqlBase):
             facts = (scope, who.tenant, told_at, end, count, memory.item, *names, subject, *others, who.owner)
             row = db.insert(_INSERT, *facts, digest, *pack(text))
             db.index_words(memory_words.INDEX, row, memory_words.scoped(scope, words))
-            added.setdefault(scope, []).append(count)
+            got = added.setdefault(scope, _Added())
+            got.rows.append(row)
+            got.words += count
         if row and subject:
             _supersede(db, row, told_at, scope, who.tenant, subject)
         return public_id(digest)
 
-    def _expire(self, db: Transaction, now: int, then: int) -> int:
-        """Delete what has expired, whoever's it is; afterwards the transaction is tenant `then`'s."""
-        db.enter(0)
-        doomed = db.rows(f"{_DOOMED} WHERE expires_at <= ? ORDER BY id", now)
-        _drop(db, doomed)
-        for tenant in sorted({row[2] for row in doomed} - {then}):
-            drop_tenant_if_empty(db, tenant)
-        db.enter(then)
-        return len(doomed)
+    def _drop(self, db: Transaction, doomed: Sequence[Row]) -> None:
+        """Delete these rows (as `_DOOMED` reads them) with all that hangs on them."""
+        taken: dict[int, list[int]] = {}
+        for row, scope, _, _, count, subject, packed, data in doomed:
+            words, _ = memory_words.terms(text_of(bytes(subject)), unpack(packed, bytes(data)))
+            db.unindex_words(memory_words.INDEX, row, memory_words.scoped(scope, words))
+            self._vectors.drop(db, row)
+            db.run("DELETE FROM contradictions WHERE one = ? OR other = ?", row, row)
+            db.run("DELETE FROM memories WHERE id = ?", row)
+            taken.setdefault(scope, []).append(count)
+        for _, scope, tenant, superseded, _, subject, _, _ in doomed:
+            if not superseded:
+                _revive(db, scope, tenant, bytes(subject))
+        for scope in sorted(taken):
+            db.run(_TAKE_FROM_SCOPE, len(taken[scope]), sum(taken[scope]), scope)
 
 
 def _who(db: Transaction, owner: bytes, reader: Reader) -> Who:
     tenant = find_tenant(db, owner)
     access = (b"public", *(blob(f"group:{group}") for group in reader.groups if group))
-    # Nobody is tenant 0, and the upkeep's number must not be a stranger's.
-    db.enter(tenant or -1, access)
-    return Who(tenant or -1, owner, access)
+    db.enter(tenant or _NOBODY, access)
+    return Who(tenant or _NOBODY, owner, access)
 
 
 def _public(db: Transaction, found: Sequence[tuple[int, float]]) -> list[tuple[str, float]]:
@@ -241,20 +287,6 @@ def _supersede(db: Transaction, row: int, at: int, scope: int, tenant: int, subj
         else:
             db.run("UPDATE memories SET superseded = 1 WHERE id = ?", other)
     db.run("UPDATE memories SET superseded = ? WHERE id = ?", superseded, row)
-
-
-def _drop(db: Transaction, doomed: Sequence[Row]) -> None:
-    """Delete these rows (as `_DOOMED` reads them) with all that hangs on them."""
-    for row, scope, tenant, superseded, count, subject, packed, data in doomed:
-        words, _ = memory_words.terms(text_of(bytes(subject)), unpack(packed, bytes(data)))
-        db.unindex_words(memory_words.INDEX, row, memory_words.scoped(scope, words))
-        db.run("DELETE FROM vectors WHERE memory = ?", row)
-        db.run("DELETE FROM contradictions WHERE one = ? OR other = ?", row, row)
-        db.run("DELETE FROM memories WHERE id = ?", row)
-        db.run("INSERT INTO forgotten (memory) VALUES (?)", row)
-        db.run(_ADD_TO_SCOPE, scope, -1, -count)
-        if not superseded:
-            _revive(db, scope, tenant, bytes(subject))
 
 
 def _revive(db: Transaction, scope: int, tenant: int, subject: bytes) -> None:

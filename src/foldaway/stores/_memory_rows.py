@@ -7,7 +7,7 @@ name). Every question is asked scope by scope and carries what the reader may se
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from foldaway.errors import StoreError
 from foldaway.protocols import Filter, Memory
@@ -18,13 +18,14 @@ MOST_VARIABLES = 500
 """Ids in one statement."""
 _PREFIX = "m:"
 _DIGEST_BYTES = 16
+_EVERYTHING = Filter(pools=())
 _COLUMNS = """m.id, m.digest, m.scope, m.tenant, m.superseded, m.told_at, m.expires_at, m.item, m.access, m.kind,
     m.pool, m.subject, m.task, m.source, m.session, m.owner, m.packed, m.data"""
 
 
 @dataclass(frozen=True, slots=True)
 class Who:
-    """A reader as the tables know it; tenant 0 has no memories of its own."""
+    """A reader as the tables know it."""
 
     tenant: int
     owner: bytes
@@ -43,6 +44,8 @@ class Scope:
     """The index that leaves the fewest rows."""
     filtered: bool
     """False: every row of the scope is found."""
+    selective: bool
+    """Whether the filter may leave few rows."""
 
     def rows(self, db: Transaction, columns: str, rest: str = "", *values: object) -> list[Row]:
         sql = f"SELECT {columns} FROM memories m {db.by_index(self.index)} WHERE {self.condition} {rest}"
@@ -83,6 +86,7 @@ def scopes(who: Who, among: Filter, numbers: Sequence[int]) -> list[Scope]:
                 (*named, *values),
                 f"memories_{index}",
                 bool(pool or conditions),
+                bool(pool) or replace(among, pools=(), current_only=False) != _EVERYTHING,
             )
         )
     return made

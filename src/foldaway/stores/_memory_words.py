@@ -15,7 +15,7 @@ from foldaway.stores._memory_rows import MOST_VARIABLES, Scope
 from foldaway.stores._tables import Transaction, text_of, unpack
 
 INDEX = "memory_words"
-COMMON = 10_000
+COMMON = 5_000
 """A word in more memories of a scope than that is common."""
 FEW = 20_000
 """A filter that leaves no more rows of a scope than that is checked before the words are looked up."""
@@ -32,6 +32,16 @@ def scoped(scope: int, words: Sequence[str]) -> list[str]:
     return [f"{scope}/{word}" for word in words]
 
 
+@dataclass(frozen=True, slots=True)
+class _Statistics:
+    """Of one scope: how many memories, words in them, and the first and last id it ever had."""
+
+    memories: int
+    words: int
+    first: int
+    last: int
+
+
 @dataclass(slots=True)
 class _Found:
     """Candidates of one scope: what each promises, and which terms it is known to hold."""
@@ -43,7 +53,7 @@ class _Found:
 
 def few(db: Transaction, scope: Scope) -> list[int] | None:
     """The rows that the filter leaves, lowest first; None when they are many."""
-    if not scope.filtered:
+    if not scope.selective:
         return None
     rows = scope.rows(db, "m.id", "LIMIT ?", FEW + 1)
     return sorted(row for (row,) in rows) if len(rows) <= FEW else None
@@ -58,9 +68,10 @@ def search(db: Transaction, among: Sequence[Scope], query: str, limit: int) -> l
     texts = words = 0
     found: list[_Found] = []
     for scope in among:
-        for memories, length in db.rows("SELECT memories, words FROM memory_scopes WHERE scope = ?", scope.number):
-            texts, words = texts + memories, words + length
-            found.append(_look_up(db, scope, wanted, memories, frequencies))
+        for row in db.rows("SELECT memories, words, first, last FROM memory_scopes WHERE scope = ?", scope.number):
+            statistics = _Statistics(*row)
+            texts, words = texts + statistics.memories, words + statistics.words
+            found.append(_look_up(db, scope, wanted, statistics, frequencies))
     weights = _words.weights(frequencies, texts)
     needle, average = _words.normal(query), words / max(texts, 1)
     ranked = [
@@ -72,7 +83,11 @@ def search(db: Transaction, among: Sequence[Scope], query: str, limit: int) -> l
 
 
 def _look_up(
-    db: Transaction, scope: Scope, wanted: Sequence[_words.Term], memories: int, frequencies: dict[_words.Term, int]
+    db: Transaction,
+    scope: Scope,
+    wanted: Sequence[_words.Term],
+    statistics: _Statistics,
+    frequencies: dict[_words.Term, int],
 ) -> _Found:
     left = few(db, scope)
     found = _Found(scope)
@@ -83,7 +98,7 @@ def _look_up(
         rows = db.rows_with(INDEX, scoped(scope.number, [term.text]), prefix=term.prefix, most=COMMON + 1)
         if len(rows) > COMMON:
             found.common.append(term)
-            frequencies[term] += _share(db, scope, rows, memories)
+            frequencies[term] += _share(statistics, rows)
             continue
         frequencies[term] += len(rows)
         for row in rows if allowed is None else allowed.intersection(rows):
@@ -93,11 +108,10 @@ def _look_up(
     return found
 
 
-def _share(db: Transaction, scope: Scope, rows: Sequence[int], memories: int) -> int:
+def _share(statistics: _Statistics, rows: Sequence[int]) -> int:
     """How many memories hold a common word, judged by the share of those up to the last row that was looked at."""
-    ((first, last),) = db.rows("SELECT min(id), max(id) FROM memories WHERE scope = ?", scope.number)
-    seen = (rows[-1] - first + 1) / max(last - first + 1, 1)
-    return int(min(memories, max(COMMON, round(len(rows) / max(seen, 1e-9)))))
+    seen = (rows[-1] - statistics.first + 1) / max(statistics.last - statistics.first + 1, 1)
+    return int(min(statistics.memories, max(COMMON, round(len(rows) / max(seen, 1e-9)))))
 
 
 def _look_up_common(db: Transaction, found: _Found, allowed: set[int] | None) -> None:

@@ -75,7 +75,9 @@ _SECOND = (
     "CREATE INDEX memories_session ON memories (scope, session) WHERE length(session) > 0",
     "CREATE INDEX memories_tenant ON memories (tenant) WHERE scope < 0",
     "CREATE INDEX memories_expiry ON memories (expires_at) WHERE expires_at IS NOT NULL",
-    "CREATE TABLE memory_scopes (scope INTEGER PRIMARY KEY, memories INTEGER NOT NULL, words INTEGER NOT NULL)",
+    # The first and the last id that a scope ever had serve to judge how common a word is.
+    """CREATE TABLE memory_scopes (scope INTEGER PRIMARY KEY, memories INTEGER NOT NULL, words INTEGER NOT NULL,
+        first INTEGER NOT NULL, last INTEGER NOT NULL)""",
     "CREATE TABLE contradictions (one INTEGER, other INTEGER, PRIMARY KEY (one, other)) WITHOUT ROWID",
     "CREATE TABLE models (id INTEGER PRIMARY KEY, name BLOB NOT NULL UNIQUE, dimensions INTEGER NOT NULL)",
     # Ids only grow, so whoever mirrors vectors in memory reads on from where it was, and learns here what is gone.

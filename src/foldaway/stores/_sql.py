@@ -11,7 +11,7 @@ from itertools import chain
 
 from foldaway.errors import StoreError
 from foldaway.protocols import Hit, Note, SessionKey
-from foldaway.stores._base import drop_tenant_if_empty, named
+from foldaway.stores._base import drop_tenant_if_empty, find_tenant, named
 from foldaway.stores._memories import SqlMemories
 from foldaway.stores._search import index_words, search_words, unindex
 from foldaway.stores._tables import Session, Transaction, blob, content_id, length, spans, text_of, unpack
@@ -32,14 +32,16 @@ class SqlStore(SqlMemories):
     def open(self, key: SessionKey) -> str:
         """The session's handle; made on first use, another one after a delete."""
         user, name = named("user", key.user), named("session", key.name)
-        find = """SELECT s.handle FROM sessions s JOIN tenants t ON t.id = s.tenant WHERE t.name = ? AND s.name = ?"""
+        find = "SELECT handle FROM sessions WHERE tenant = ? AND name = ?"
         with self._reading() as db:
-            if found := db.rows(find, user, name):
+            tenant = _entered(db, user)
+            if found := db.rows(find, tenant, name):
                 return str(found[0][0])
         with self._writing() as db:
-            if found := db.rows(find, user, name):
-                return str(found[0][0])
             tenant = self._tenant(db, user)
+            db.enter(tenant)
+            if found := db.rows(find, tenant, name):
+                return str(found[0][0])
             session = db.insert("INSERT INTO sessions (tenant, name) VALUES (?, ?)", tenant, name)
             handle = self._handle(b"session", session, user, name)
             db.run("UPDATE sessions SET handle = ? WHERE id = ?", handle, session)
@@ -48,9 +50,9 @@ class SqlStore(SqlMemories):
 
     def sessions(self, user: str) -> list[str]:
         """Names of this user's sessions in the order they were made."""
-        find = "SELECT s.name FROM sessions s JOIN tenants t ON t.id = s.tenant WHERE t.name = ? ORDER BY s.id"
+        find, name = "SELECT name FROM sessions WHERE tenant = ? ORDER BY id", named("user", user)
         with self._reading() as db:
-            return [text_of(name) for (name,) in db.rows(find, named("user", user))]
+            return [text_of(bytes(found)) for (found,) in db.rows(find, _entered(db, name))]
 
     def delete(self, session: str) -> None:
         """Remove a session for good; contents that other sessions of its user share stay. Unknown: nothing to do."""
@@ -161,12 +163,12 @@ class SqlStore(SqlMemories):
         if not handle.isascii() or "\0" in handle:
             return None
         db.enter_session(handle)
-        rows = db.rows("SELECT id, tenant FROM sessions WHERE handle = ?", handle)
-        if not rows:
-            return None
-        found = Session(*rows[0])
-        db.enter(found.tenant)
-        return found
+        find = "SELECT id, tenant FROM sessions WHERE handle = ?"
+        for row in db.rows(find, handle):
+            found = Session(*row)
+            if not db.enter(found.tenant) or db.rows(find, handle):
+                return found
+        return None
 
     def _session(self, db: Transaction, handle: str) -> Session:
         found = self._find(db, handle)
@@ -205,6 +207,14 @@ class SqlStore(SqlMemories):
             unindex(db, found, old[0][0])
         row = db.insert(_NEW_TEXT, found.id, blob(ref), content)
         db.run("UPDATE texts SET words = ? WHERE id = ?", index_words(db, found, row, text), row)
+
+
+def _entered(db: Transaction, user: bytes) -> int:
+    """The tenant of this name, 0 when there is none; its rows are what follows is about."""
+    tenant = find_tenant(db, user)
+    if tenant:
+        db.enter(tenant)
+    return tenant
 
 
 # Notes

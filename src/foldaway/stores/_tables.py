@@ -77,8 +77,12 @@ class Transaction(ABC):
     def enter_session(self, handle: str) -> None:  # noqa: B027
         """What follows looks for the session of this handle."""
 
-    def enter(self, tenant: int, access: Sequence[bytes] = ()) -> None:  # noqa: B027
-        """What follows touches rows of this tenant, and reads pools with these rights; tenant 0: of all, for upkeep."""
+    def enter(self, tenant: int, access: Sequence[bytes] = ()) -> bool:
+        """What follows touches rows of this tenant, and reads pools with these rights; tenant 0: of all, for upkeep.
+
+        True: somebody else may have written since the transaction began; what was read before must be read again.
+        """
+        return False
 
 
 def content_id(db: Transaction, secret: bytes, tenant: int, text: str) -> int:

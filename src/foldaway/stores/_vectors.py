@@ -36,6 +36,10 @@ class Vectors(ABC):
         """Keep these, by the digest of their memory."""
 
     @abstractmethod
+    def drop(self, db: Transaction, row: int) -> None:
+        """Delete the vectors of this memory."""
+
+    @abstractmethod
     def missing(self, db: Transaction, model: str, limit: int) -> list[Row]:
         """(digest, packed, data) of memories without a vector of this model, the one told first at the head."""
 
@@ -60,15 +64,19 @@ class BlobVectors(Vectors):
         self._mirrors = _mirrors() if mirrored or (mirrored is None and find_spec("numpy")) else None
 
     def put(self, db: Transaction, model: str, vectors: Sequence[tuple[bytes, Sequence[float]]]) -> None:
-        number = _model(db, model, len(vectors[0][1]))
+        number = known_model(db, model, len(vectors[0][1]))
         for digest, vector in vectors:
             data = packed_vector(vector)
-            _check(model, number[1], len(vector))
+            check_length(model, number[1], len(vector))
             for row, scope in db.rows("SELECT id, scope FROM memories WHERE digest = ?", digest):
                 # A new row, not a changed one: mirrors read on from the highest id.
                 db.run("DELETE FROM vectors WHERE memory = ? AND model = ?", row, number[0])
                 insert = "INSERT INTO vectors (model, scope, memory, data) VALUES (?, ?, ?, ?)"
                 db.run(insert, number[0], scope, row, data)
+
+    def drop(self, db: Transaction, row: int) -> None:
+        db.run("DELETE FROM vectors WHERE memory = ?", row)
+        db.run("INSERT INTO forgotten (memory) VALUES (?)", row)
 
     def missing(self, db: Transaction, model: str, limit: int) -> list[Row]:
         if limit <= 0:
@@ -87,7 +95,7 @@ class BlobVectors(Vectors):
         number, dimensions = find_model(db, model)
         if not number or limit <= 0:
             return []
-        _check(model, dimensions, len(vector))
+        check_length(model, dimensions, len(vector))
         search = _plain if self._mirrors is None else self._mirrors.nearest
         found = [each for scope in among for each in search(db, scope, number, vector, limit)]
         return nlargest(limit, found, key=lambda each: (each[1], each[0]))
@@ -146,7 +154,7 @@ def find_model(db: Transaction, model: str) -> tuple[int, int]:
     return (int(rows[0][0]), int(rows[0][1])) if rows else (0, 0)
 
 
-def _model(db: Transaction, model: str, dimensions: int) -> tuple[int, int]:
+def known_model(db: Transaction, model: str, dimensions: int) -> tuple[int, int]:
     number, known = find_model(db, model)
     if number:
         return number, known
@@ -155,7 +163,7 @@ def _model(db: Transaction, model: str, dimensions: int) -> tuple[int, int]:
     return db.insert("INSERT INTO models (name, dimensions) VALUES (?, ?)", blob(model), dimensions), dimensions
 
 
-def _check(model: str, dimensions: int, length: int) -> None:
+def check_length(model: str, dimensions: int, length: int) -> None:
     if length != dimensions:
         raise StoreError(
             f"model {model!r} has vectors of {dimensions} numbers here, not {length}; give another model another name"

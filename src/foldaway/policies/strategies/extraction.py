@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from operator import itemgetter
 
 from foldaway.engine.snapshot import Snapshot
 from foldaway.linking.index import Anchor
 from foldaway.model.items import Item, Level
 from foldaway.model.plan import Mention
+from foldaway.policies._note import ranked_anchors
 from foldaway.policies.strategies._base import Allotment
-from foldaway.policies.strategies.externalise import NO_LINE
-from foldaway.scoring.need import need
 
 _PIECE = re.compile(r"[^\s()\[\]{}\"'`,;=<>|&]+")
 
@@ -47,27 +45,7 @@ class Extraction:
     def _ranked(self, snapshot: Snapshot, share: Allotment) -> list[tuple[Anchor, Item]]:
         """Anchors in no text that is shown whole, each with an item that holds it; best need per token first."""
         whole = {i for i, level in share.shown.items() if level >= Level.MASKED}
-        visible = whole | snapshot.protected | snapshot.words
-        found: list[tuple[float, str, Anchor, Item]] = []
-        for anchor in snapshot.anchors.active():
-            if anchor.said_item in visible or any(i in visible for i in anchor.items):
-                continue
-            home = self._home(snapshot, anchor)
-            if home is None:
-                continue
-            if not anchor.tokens:
-                anchor.tokens = snapshot.count(" " + anchor.literal)
-            value = need(anchor, home.kind, snapshot.anchors, snapshot.step)
-            found.append((-value / anchor.tokens, anchor.literal, anchor, home))
-        found.sort(key=itemgetter(0, 1))
-        return [(anchor, home) for _, _, anchor, home in found]
-
-    def _home(self, snapshot: Snapshot, anchor: Anchor) -> Item | None:
-        for number in (*reversed(anchor.items), anchor.first_item):
-            item = snapshot.item(number)
-            if item.kind not in NO_LINE:
-                return item
-        return None
+        return [(a, home) for a, home in ranked_anchors(snapshot) if whole.isdisjoint(a.items)]
 
 
 def pieces(text: str) -> Iterator[str]:

@@ -56,9 +56,9 @@ class Structuring:
                 break
             chosen.append((name, rows[name]))
         sources = {i for _, row in chosen for i in (*row.reads, *row.edits, *row.failures, *row.runs)}
-        # No row fits: the section of an earlier commit goes, too.
-        text = "\n".join(row.text(name) for name, row in chosen)
-        yield Section(title=TITLE, text=text, sources=tuple(sorted(sources)))
+        if chosen:
+            text = "\n".join(row.text(name) for name, row in chosen)
+            yield Section(title=TITLE, text=text, sources=tuple(sorted(sources)))
 
     def _rows(self, snapshot: Snapshot) -> dict[str, _Row]:
         rows: dict[str, _Row] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from foldaway.proxy.answers.anthropic import AnthropicAnswers
-from foldaway.proxy.answers.base import Answers, Recall, Whole
+from foldaway.proxy.answers.base import Answers, Listening, Recall, Whole
 from foldaway.proxy.answers.openai_chat import ChatAnswers
 from foldaway.proxy.answers.responses import ResponsesAnswers
 
@@ -15,4 +15,4 @@ BY_FORMAT: Mapping[str, Answers] = {
     "openai_responses": ResponsesAnswers(),
 }
 
-__all__ = ["BY_FORMAT", "Answers", "Recall", "Whole"]
+__all__ = ["BY_FORMAT", "Answers", "Listening", "Recall", "Whole"]

@@ -8,9 +8,23 @@ recall is taken out, the rest goes on, and what was asked for stands in the next
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listening:
+    """What counts as a recall in an answer. Nothing: the answer goes on as it is."""
+
+    tool: str = ""
+    """Name of the recall tool."""
+    directives: bool = False
+    """`[RETRIEVE: ids]` in text."""
+
+    def __bool__(self) -> bool:
+        return bool(self.tool) or self.directives
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,11 +52,11 @@ class Whole:
 
 
 class Filter(Protocol):
-    """One streamed answer, over one or several rounds with the model. Server-sent events in and out, byte for byte.
+    """One streamed answer, over one or several rounds with the model. Server-sent events in and out.
 
-    Events that concern no recall go on exactly as they came, as soon as it is clear that they do not. What could be
+    Events that concern no recall go on as the bytes that came, as soon as it is clear that they do not. What could be
     the beginning of a directive, a call of the recall tool, and the events that end an answer are held back until
-    that is clear. Bytes that are no well-formed event go on as they came.
+    that is clear. Bytes that are no well-formed event go on as they came. Nothing ever raises.
     """
 
     recalls: list[Recall]
@@ -54,8 +68,11 @@ class Filter(Protocol):
     output: list[dict[str, Any]]
     """Responses: output items that the client got; else empty."""
     id: str
-    broken: bool
-    """The stream ended without its own end, or with an error event: no further round."""
+
+    @property
+    def broken(self) -> bool:
+        """The round did not come to its own end, or told of an error: no further round."""
+        ...
 
     def feed(self, data: bytes) -> bytes:
         """Bytes from the upstream, cut anywhere; what the client gets now."""
@@ -73,19 +90,21 @@ class Filter(Protocol):
 class Answers(Protocol):
     """One protocol's answers."""
 
-    def read(self, answer: Mapping[str, Any], tool: str) -> Whole:
-        """What a whole answer holds. `tool` is the recall tool's name; "" where only directives count."""
+    def read(self, answer: Mapping[str, Any], listening: Listening) -> Whole:
+        """What a whole answer holds."""
         ...
 
-    def without(self, answer: Mapping[str, Any], tool: str) -> dict[str, Any]:
-        """The answer with recalls and directives taken out, valid for a client: finish reasons fit what is left."""
+    def joined(
+        self, earlier: Sequence[Mapping[str, Any]], last: Mapping[str, Any], listening: Listening
+    ) -> dict[str, Any]:
+        """One answer of one or several rounds, without recalls: what was said in earlier rounds stands in front.
+
+        Usage is the last round's for what was read, and of all rounds for what was written: clients take the first for
+        the size of their context.
+        """
         ...
 
-    def joined(self, earlier: list[Mapping[str, Any]], last: Mapping[str, Any], tool: str) -> dict[str, Any]:
-        """One answer of several rounds: what was said in earlier ones in front, usage added up, ids of the last."""
-        ...
-
-    def filter(self, tool: str) -> Filter:
+    def filter(self, listening: Listening) -> Filter:
         """For one streamed answer."""
         ...
 
@@ -134,3 +153,54 @@ def data_of(event: bytes) -> bytes:
     """The data lines of an event, joined."""
     lines = event.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
     return b"\n".join(line[5:].removeprefix(b" ") for line in lines if line.startswith(b"data:"))
+
+
+def object_of(event: bytes) -> dict[str, Any] | None:
+    """An event's data as an object; None when it is none."""
+    data = data_of(event)
+    if not data.startswith(b"{"):
+        return None
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def event_of(payload: Mapping[str, Any], *, named: bool) -> bytes:
+    """An event of our own making, under its type's name where the protocol names events."""
+    text = json.dumps(payload, ensure_ascii=True, separators=(",", ":"))
+    head = f"event: {payload.get('type')}\n" if named else ""
+    return f"{head}data: {text}\n\n".encode()
+
+
+def recall_of(arguments: Any) -> Recall:
+    """What a call of the recall tool asks for; arguments that are no object count as words."""
+    if isinstance(arguments, str):
+        try:
+            read = json.loads(arguments)
+        except (ValueError, RecursionError):
+            read = None
+        arguments = read if isinstance(read, dict) else {"ids": arguments}
+    if not isinstance(arguments, dict):
+        arguments = {}
+    ids, find = arguments.get("ids"), arguments.get("find")
+    if isinstance(ids, list):
+        ids = ", ".join(str(i) for i in ids)
+    return Recall(ids=str(ids or ""), find=find if isinstance(find, str) else "")
+
+
+def added(total: Mapping[str, Any] | None, usage: Mapping[str, Any], written: str) -> dict[str, Any]:
+    """The usage of a later round, with what earlier ones wrote added to its count `written`."""
+    earlier = (total or {}).get(written)
+    now = usage.get(written)
+    if not isinstance(earlier, int) or not isinstance(now, int):
+        return dict(usage)
+    told = {**usage, written: now + earlier}
+    if isinstance(usage.get("total_tokens"), int):
+        told["total_tokens"] = usage["total_tokens"] + earlier
+    return told
+
+
+NOTHING = "(what was asked for could not be brought back)"
+"""Said where an answer held nothing but recalls and no further round was made: an empty answer would stop a client."""

@@ -1,0 +1,215 @@
+"""PostgreSQL with pgvector: one store for several machines; needs the extra `postgres`.
+
+What a call acknowledged is on the server's disk. Every transaction runs as the role `foldaway_app` and names its
+tenant, and the server shows it that tenant's rows only: see `_postgres_schema`. The user of the URL owns the tables;
+it must be able to make that role (or find it made, and be a member of it) and the extension `vector`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from foldaway.errors import MissingExtra, StoreError
+from foldaway.stores._postgres_schema import MIGRATIONS, ROLE
+from foldaway.stores._postgres_transaction import PgTransaction
+from foldaway.stores._postgres_vectors import PgVectors
+from foldaway.stores._sql import SqlStore
+from foldaway.stores._tables import Row, Transaction
+from foldaway.stores._times import Clock
+
+try:
+    import psycopg
+    import psycopg_pool
+except ImportError as error:
+    raise MissingExtra("a store in PostgreSQL needs the extra: pip install 'foldaway[postgres]'") from error
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+WAIT_SECONDS = 30.0
+"""How long a call waits for a free connection before it gives up with a StoreError."""
+_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
+_SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+_ADVICE: tuple[tuple[type[Exception], str], ...] = (
+    (psycopg_pool.PoolClosed, "is closed"),
+    (psycopg_pool.PoolTimeout, f"gave no connection for {WAIT_SECONDS:.0f} s; check the server, or allow more of them"),
+    (psycopg.errors.InvalidPassword, "refuses the user or the password of the URL"),
+    (psycopg.errors.InvalidCatalogName, "has no such database; make it with createdb"),
+    (psycopg.errors.UndefinedFile, "lacks the extension pgvector; install it on the server"),
+    (psycopg.errors.FeatureNotSupported, "lacks the extension pgvector; install it on the server"),
+    (psycopg.errors.InsufficientPrivilege, "refuses the user of the URL a right it needs; see docs/how-to/stores.md"),
+    (psycopg.errors.DiskFull, "cannot grow: its disk is full; make room and try again"),
+    (psycopg.errors.DeadlockDetected, "had two writers wait for each other; try again"),
+    (psycopg.errors.ReadOnlySqlTransaction, "takes no writes, as a standby does; give the URL of the primary server"),
+    (psycopg.errors.AdminShutdown, "is being shut down; try again later"),
+    (psycopg.OperationalError, "cannot be reached or failed; check the URL and the server"),
+)
+
+
+class PostgresStore(SqlStore):
+    """A store in one schema of a database, made when it is not there. Also a context manager; safe between threads.
+
+    Raises StoreError when the server cannot be used, or the schema is of a newer release, or is no store.
+    """
+
+    migrations = MIGRATIONS
+
+    def __init__(
+        self, url: str, *, clock: Clock | None = None, schema: str = "foldaway", most_connections: int = 8
+    ) -> None:
+        super().__init__(clock)
+        if not _SCHEMA.fullmatch(schema):
+            raise StoreError(f"{schema!r} is no name for a schema; use small letters, digits and _")
+        self.recovered: list[str] = []
+        """Always empty: the server recovers by itself."""
+        self._vectors = PgVectors()
+        self._url, self._schema, self._most = url, schema, most_connections
+        self._name = _without_password(url)
+        with self._border(), psycopg.connect(url, autocommit=True) as connection:
+            self._prepare(connection)
+        self._open_pool()
+
+    def close(self) -> None:
+        """Again: nothing. Afterwards every other call raises StoreError."""
+        if self._process == os.getpid():
+            self._pool.close()
+
+    def __enter__(self) -> PostgresStore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # Opening
+
+    def _open_pool(self) -> None:
+        self._process = os.getpid()
+        with self._border():
+            self._pool = psycopg_pool.ConnectionPool(
+                self._url,
+                kwargs={"autocommit": True},
+                min_size=1,
+                max_size=self._most,
+                timeout=WAIT_SECONDS,
+                configure=self._configure,
+                check=psycopg_pool.ConnectionPool.check_connection,
+                name="foldaway",
+                open=True,
+            )
+
+    def _configure(self, connection: Connection[Any]) -> None:
+        for statement in (
+            f"SET search_path = {self._schema}, public",
+            "SET hnsw.ef_search = 100",
+            "SET hnsw.iterative_scan = relaxed_order",
+            f"SET ROLE {ROLE}",
+        ):
+            connection.execute(statement)
+
+    def _prepare(self, connection: Connection[Any]) -> None:
+        def run(sql: str) -> list[Row]:
+            done = connection.execute(sql)
+            return done.fetchall() if done.description else []
+
+        run("SET client_min_messages = warning")
+        run(f"SET search_path = {self._schema}, public")
+        with connection.transaction():
+            # Of several processes that start at once, one makes the tables.
+            run("SELECT pg_advisory_xact_lock(hashtextextended('foldaway schema', 0))")
+            version, known = self._version(run), len(self.migrations)
+            if version > known:
+                raise StoreError(
+                    f"store {self._name}: schema is version {version}, this release reads up to {known}; "
+                    "upgrade foldaway"
+                )
+            for number in range(version, known):
+                for statement in (*(_foundations(self._schema) if number == 0 else ()), *self.migrations[number]):
+                    run(statement)
+                run(f"UPDATE schema_version SET version = {number + 1}")
+            self._secret = bytes(run("SELECT value FROM secret")[0][0])
+
+    def _version(self, run: Any) -> int:
+        found = run(f"SELECT count(*) FROM pg_tables WHERE schemaname = '{self._schema}'")[0][0]
+        ours = run(f"SELECT 1 FROM pg_tables WHERE schemaname = '{self._schema}' AND tablename = 'schema_version'")
+        if ours:
+            return int(run("SELECT version FROM schema_version")[0][0])
+        if found:
+            raise StoreError(
+                f"store {self._name}: schema {self._schema} holds tables of another program; choose another database"
+            )
+        for name, made in (("vector", "pg_extension WHERE extname"), (ROLE, "pg_roles WHERE rolname")):
+            if not run(f"SELECT 1 FROM {made} = '{name}'"):
+                run(f"CREATE EXTENSION {name} SCHEMA public" if name == "vector" else f"CREATE ROLE {name} NOLOGIN")
+        return 0
+
+    # Transactions
+
+    @contextmanager
+    def _border(self) -> Iterator[None]:
+        """The one place where the driver's exceptions become ours."""
+        try:
+            yield
+        except (psycopg.Error, psycopg.Warning, OSError, OverflowError) as error:
+            raise translate(error, self._name) from error
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[Transaction]:
+        if self._process != os.getpid():
+            # Connections do not survive fork(); the parent's pool stays the parent's.
+            self._open_pool()
+        with self._border(), self._pool.connection() as connection:
+            connection.execute(begin)
+            try:
+                yield PgTransaction(connection, writing=begin is _WRITE)
+            except BaseException:
+                with suppress(psycopg.Error):
+                    connection.execute("ROLLBACK")
+                raise
+            connection.execute("COMMIT")
+
+    @contextmanager
+    def _reading(self) -> Iterator[Transaction]:
+        with self._transaction(_READ) as transaction:
+            yield transaction
+
+    @contextmanager
+    def _writing(self) -> Iterator[Transaction]:
+        with self._transaction(_WRITE) as transaction:
+            yield transaction
+
+    def _purge(self) -> None:
+        """Dead rows go as far as no running transaction of another process may still see them."""
+        with self._border(), self._pool.connection() as connection:
+            connection.execute("RESET ROLE")
+            connection.execute("VACUUM words, memory_words, memories, vectors, contents, records, ledger, texts, notes")
+            connection.execute(f"SET ROLE {ROLE}")
+
+
+def _foundations(schema: str) -> Sequence[str]:
+    return (
+        f"CREATE SCHEMA IF NOT EXISTS {schema}",
+        f"GRANT {ROLE} TO CURRENT_USER",
+        f"GRANT USAGE ON SCHEMA {schema} TO {ROLE}",
+        "CREATE TABLE schema_version (version INTEGER NOT NULL)",
+        "INSERT INTO schema_version VALUES (0)",
+    )
+
+
+def translate(error: Exception, name: str) -> StoreError:
+    """What an exception of the driver means for the caller."""
+    said = " ".join(str(error).split())
+    for kind, advice in _ADVICE:
+        if isinstance(error, kind):
+            return StoreError(f"store {name} {advice} ({said})")
+    return StoreError(f"store {name}: {said}")
+
+
+def _without_password(url: str) -> str:
+    """The URL as it may stand in messages."""
+    shown = re.sub(r"(?<=://)([^@/:]*):[^@]*@", r"\1@", url)
+    return re.sub(r"(?i)(password=)[^\s&]*", r"\1***", shown)
