@@ -145,7 +145,8 @@ class Memory:
     owner: str = ""
     """Whose it is: given by the store from the caller of `put_memories`."""
     superseded_by: str = ""
-    """The newest one of the same subject; "" while it is the newest itself."""
+    """The newest one of the same subject; "" while it is the newest itself. Told even to those who may not read the
+    newest: they must know that what they have is outdated."""
     contradicts: tuple[str, ...] = ()
     """Ids of memories that say otherwise: marked, never mixed."""
 
@@ -176,6 +177,69 @@ class Filter:
     """Leave superseded ones out."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """A piece of text from outside the session, with where it comes from."""
+
+    text: str
+    source: str
+    """Named in the view: a tool, a file, a URL, another session."""
+    ref: str = ""
+    """How its source knows it, for who wants the original."""
+
+
+class Recollector(Protocol):
+    """Long-term memory or external knowledge, asked when something happens that makes it worth asking."""
+
+    def recollect(self, query: str, limit: int) -> Sequence[Passage]:
+        """What fits a query, best first, at most `limit`. Asked in a thread of its own; may raise, may be slow."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchCopy:
+    """What a branch holds besides what it shares with its parent."""
+
+    parent: int
+    """-1: none."""
+    records_at: int
+    """Where it was forked off: how many records, and entries of the ledger, it shares."""
+    ledger_at: int
+    records: tuple[str, ...]
+    ledger: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionCopy:
+    """A session as a value: all it takes to make it again in another store."""
+
+    head: int
+    branches: tuple[BranchCopy, ...]
+    """By number, from 0."""
+    notes: tuple[Note, ...]
+    """In the order told."""
+    texts: tuple[tuple[str, str], ...]
+    """(ref, text) as indexed, ordered by ref."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreStats:
+    """How much a store holds, and in how many bytes."""
+
+    users: int
+    sessions: int
+    records: int
+    notes: int
+    memories: int
+    vectors: int
+    raw_bytes: int
+    """Of all texts as they came in, those that are kept once counted once."""
+    kept_bytes: int
+    """Of the same as they are kept: compressed where that gains."""
+    total_bytes: int
+    """On disk (or in memory) with indexes and vectors."""
+
+
 class Memories(Protocol):
     """The memories of a store. Every verb takes the reader first; what a reader may not see does not exist for it.
 
@@ -184,7 +248,8 @@ class Memories(Protocol):
 
     def put_memories(self, reader: Reader, memories: Sequence[Memory]) -> list[str]:
         """Keep these as the reader's own, all or none; their ids. The very same text, key, kind, pool and access of
-        this owner again: the id it has, and nothing is stored twice (but a later `at` becomes its own)."""
+        this owner again: the id it has, and nothing is stored twice (but a later `at`, with its `expires_at`, becomes
+        its own)."""
         ...
 
     def memories(self, reader: Reader, ids: Sequence[str]) -> list[Memory]:
@@ -222,7 +287,20 @@ class Memories(Protocol):
         ...
 
     def expire_memories(self, now: str) -> int:
-        """Delete for good what has expired by then. How many there were."""
+        """Delete for good what has expired by then. How many there were.
+
+        Other verbs find nothing that has expired by the store's clock, even where nobody calls this: then what it
+        superseded is current again. Traces in indexes go with this verb or the next `forget_memories`.
+        """
+        ...
+
+    def export_memories(self, reader: Reader, after: str = "", limit: int = 1000) -> list[Memory]:
+        """The reader's own, in pools too, in the order told, from behind the memory with the id `after`."""
+        ...
+
+    def import_memories(self, reader: Reader, memories: Sequence[Memory]) -> list[str]:
+        """`put_memories` of what another store exported: they keep their ids, unless one is taken, and contradict
+        what they contradicted where that is here. Vectors do not come along: they are work for an embedder."""
         ...
 
 
@@ -240,13 +318,13 @@ class Embedder(Protocol):
     def embed(self, texts: Sequence[str]) -> list[Sequence[float]]:
         """One vector a text, in their order: float32, of unit length; all zeros where a text says nothing.
 
-        Raises MissingExtra where its package is not installed, EmbedError where an endpoint does not answer.
+        Raises MissingExtra where its package is not installed, AskError where an endpoint does not answer.
         """
         ...
 
 
 class Store(Memories, Protocol):
-    """Where log, ledger, notes and memories live. Everything acknowledged survives `kill -9`; safe from several processes.
+    """Where log, ledger, notes and memories live. Safe from several processes; what it acknowledged survives `kill -9`.
 
     Records are opaque JSON texts. A branch is a line of the log; a new branch shares the first records of another.
     """
@@ -294,5 +372,22 @@ class Store(Memories, Protocol):
         ...
 
     def delete(self, session: str) -> None: ...
+
+    def users(self) -> list[str]:
+        """Everybody who has a session or a memory here, sorted: for operators, not for users."""
+        ...
+
+    def export_session(self, session: str) -> SessionCopy: ...
+
+    def import_session(self, session: str, copy: SessionCopy) -> None:
+        """Fill a session that holds nothing yet, all or nothing; notes keep their handles.
+
+        Raises StoreError when the session holds something.
+        """
+        ...
+
+    def stats(self) -> StoreStats:
+        """Reads all contents once: for operators."""
+        ...
 
     def close(self) -> None: ...

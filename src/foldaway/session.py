@@ -27,17 +27,19 @@ from foldaway.engine.triggers import Triggers
 from foldaway.engine.window import Note
 from foldaway.errors import OverBudget, RecallError, SettingsError, StoreError
 from foldaway.keeping import Kept, Record
+from foldaway.keeping.recollecting import Recollection
 from foldaway.linking.anchors import anchors
 from foldaway.linking.declared import Declaration, Declared, declaration_of
 from foldaway.linking.graph import Link, Provenance
 from foldaway.linking.kinds import Kinds
+from foldaway.linking.state import State
 from foldaway.model.items import Item, Kind, Level
 from foldaway.model.jsonlike import clean, copy, copy_messages, dumps, unmarked
 from foldaway.model.plan import Budget, Commit, PlanVerdict, Prices, ProposedPlan, Section
 from foldaway.model.prices import PriceList, price_list
 from foldaway.model.view import Explanation, View
 from foldaway.model.wire import Message, PartType, Quirks, TurnKind
-from foldaway.protocols import Hit, MessageCounter, SessionKey, Store
+from foldaway.protocols import Hit, MessageCounter, Recollector, SessionKey, Store
 from foldaway.protocols import Note as StoredNote
 from foldaway.settings.parts import make_policy
 from foldaway.settings.presets import preset
@@ -92,6 +94,8 @@ class Session:
         kinds: Mapping[str, Any] | None = None,
         counter: MessageCounter | None = None,
         find_anchors: AnchorFinder = anchors,
+        retriever: Recollector | None = None,
+        knowledge: Recollector | None = None,
         time_limit_seconds: float | None = None,
         timer: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -136,6 +140,7 @@ class Session:
         # No method of ours: a session that is let go of is gone at once.
         warn = partial(_add_once, self.warnings)
         self._kept = Kept(store, key, redact=redact, clock=clock, branch=branch, warn=warn)
+        self._recollection = Recollection(retriever, knowledge, warn=warn)
         self._engine = self._new_engine()
         self._client: list[Message] = []
         self._last_view: list[Message] = []
@@ -212,6 +217,7 @@ class Session:
         """
         self._start_timer()
         self._serve_directives()
+        self._recollect()
         budget = self._resolve_budget()
         check_fixed(self._engine, *self._fixed_parts(), budget, may_send=self._fixed_over == "send")
         cold = cache_cold or (idle_seconds is not None and self._prices.cold_after(idle_seconds))
@@ -510,9 +516,34 @@ class Session:
         return self._stubs.recall.value
 
     @property
+    def name(self) -> str:
+        return self._kept.key.name
+
+    @property
+    def last_view(self) -> list[Message]:
+        """The messages of the newest view; empty before the first one."""
+        return list(self._last_view)
+
+    @property
+    def system(self) -> Any:
+        """The system prompt that stands beside the messages."""
+        return copy(self._system)
+
+    @property
+    def tools(self) -> list[Any] | None:
+        """The tool definitions that a view hands back, the recall tool among them where it is offered."""
+        tools = self._view_tools()
+        return None if tools is None else [copy(tool) for tool in tools]
+
+    @property
     def engine(self) -> Engine:
         """For tools that show the inside (replay, show, dashboard); read only."""
         return self._engine
+
+    @property
+    def state(self) -> State:
+        """What the session has established: goal, constraints, confirmed facts, each with its source. Read only."""
+        return self._engine.planner.past.state()
 
     @property
     def ledger(self) -> list[dict[str, Any]]:
@@ -663,6 +694,17 @@ class Session:
         self._engine.fault(found.items)
         self._show_attachments(found)
 
+    def _recollect(self) -> None:
+        """Ask memory and knowledge outside the session, if something happened that makes it worth asking."""
+        try:
+            arrived, entries = self._recollection.look(self._engine.log)
+        except Exception as error:  # no question is worth a call that does not go out
+            self._warn(f"memory was not asked ({type(error).__name__}: {error})")
+            return
+        for entry in entries:
+            self._engine._record(entry)
+        self._engine.arrived.extend(arrived)
+
     def _show_attachments(self, found: Recalled) -> None:
         """A picture cannot come back as text: it is shown again in its place."""
         items = self._engine.log.items
@@ -769,6 +811,7 @@ class Session:
                 )
         self._link_declared()
         engine.restore(entries)
+        self._recollection.restore(entries)
         engine.restoring = False
         self._client, self._shift = messages, None
         engine._refresh()

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import base64
 import struct
+from typing import Any
 
 import pytest
 
-from foldaway.compressors.attachment import Attachment, digest
+from foldaway.compressors.attachment import Attachment, described, digest, media_in
 from foldaway.compressors.base import Hint
 from foldaway.compressors.binary import Binary, without_payload
 
@@ -70,3 +71,47 @@ def test_caption_and_name_go_first_when_there_is_no_room(room: int) -> None:
 def test_a_data_url_needs_no_type_beside_it() -> None:
     url = "data:image/png;base64," + base64.b64encode(PNG).decode()
     assert digest(Attachment(data=url), 100).text == "[picture: image/png, 1,280 x 720 pixels]"
+
+
+BLOCKS: list[tuple[dict[str, Any], str]] = [
+    ({"type": "input_image", "image_url": "https://a.example/x.png"}, "[picture: https://a.example/x.png]"),
+    ({"type": "input_image", "file_id": "file-7"}, "[picture: file-7]"),
+    ({"type": "image", "data": "AAAA", "mimeType": "image/jpeg"}, "[picture: image/jpeg, 3 bytes]"),
+    (
+        {"type": "image", "source": {"type": "url", "url": "https://a.example/y.gif"}},
+        "[picture: https://a.example/y.gif]",
+    ),
+    ({"type": "input_file", "filename": "a.pdf", "file_data": "AAAA"}, "[document: a.pdf, 3 bytes]"),
+    ({"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}}, "[sound: audio/wav, 3 bytes]"),
+    (
+        {"type": "document", "title": "Terms", "context": "Signed in May", "source": {"type": "file", "file_id": "f1"}},
+        '[document: Terms: "Signed in May"]',
+    ),
+    (
+        {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "Article 1.\nArticle 2."}},
+        '[document: text/plain: "Article 1. Article 2."]',
+    ),
+    (
+        {"type": "document", "source": {"type": "content", "content": [{"type": "text", "text": "Article 7."}]}},
+        '[document: "Article 7."]',
+    ),
+    ({"type": "audio_url", "audio_url": {"url": "https://a.example/z.mp3"}}, "[sound: https://a.example/z.mp3]"),
+]
+
+
+@pytest.mark.parametrize(("block", "line"), BLOCKS, ids=lambda value: value if isinstance(value, str) else "")
+def test_blocks_of_every_format_are_told_alike(block: dict[str, Any], line: str) -> None:
+    assert media_in([block]) == [block]
+    assert digest(described(block), 200).text == line
+
+
+@pytest.mark.parametrize(
+    "block", [None, "text", [], {}, {"type": "image"}, {"type": "file", "file": None}, {"source": 5}]
+)
+def test_what_is_no_attachment_is_told_all_the_same(block: Any) -> None:
+    assert digest(described(block), 200).text.startswith("[")
+
+
+def test_a_damaged_data_url_has_no_opening() -> None:
+    block = {"type": "file", "file": {"file_data": "data:text/plain;base64,%%%\u00e9"}}
+    assert described(block).opening == ""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -29,25 +27,6 @@ LINES = st.sampled_from(
     "-rw-r--r-- 1 a a 12 Nov 1 10:00 x.txt|Process exited with code 1|</output>|\x1b[31mred_text\x1b[0m".split("|")
 )
 TEXTS = st.one_of(st.text(max_size=400), st.lists(LINES, max_size=60).map("\n".join))
-
-HOSTILE = {
-    "one line": "foo_bar baz ",
-    "empty lines": "\n",
-    "brackets": "(\n",
-    "nested": "[" * 10,
-    "dots": "a.b.",
-    "sums": "a +\n",
-    "slashes": "a/b/",
-    "quotes": '"abcdefgh ',
-    "signatures": "def f(\n",
-    "frames": "    at foo (bar\n",
-    "caret": "=" * 79 + "\n",
-    "escapes": "\x1b[",
-    "carriage": "progress 10%\r",
-    "hits": "src/f.py:12:x = foo_1\n",
-    "plus": "+a\n",
-    "reminders": "x\n<system-reminder>",
-}
 
 
 @by_name
@@ -75,37 +54,6 @@ def test_the_registry_never_makes_a_text_longer(text: str, room: int) -> None:
 @pytest.mark.parametrize("room", [0, 1, 7, 60])
 def test_edge_cases_fit_the_smallest_rooms(part: Compressor, text: str, room: int) -> None:
     assert len(part.digest(text, Hint(), room).text) <= room
-
-
-@by_name
-@pytest.mark.parametrize("name", HOSTILE)
-def test_ten_times_the_text_takes_about_ten_times_as_long(part: Compressor, name: str) -> None:
-    unit = HOSTILE[name]
-
-    def seconds(chars: int) -> float:
-        text = unit * (chars // len(unit))
-        start = time.process_time()
-        part.digest(text, Hint(path="a.py"), 2000)
-        part.matches(text, Hint())
-        return time.process_time() - start
-
-    # Quadratic work would take 100 times as long; the constant forgives a busy machine.
-    assert seconds(100_000) <= 25 * seconds(10_000) + 0.2
-
-
-@by_name
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["one line", "nested", "quotes", "carriage", "escapes", "signatures", "hits"])
-def test_two_megabytes_take_about_ten_times_as_long_as_two_hundred_kilobytes(part: Compressor, name: str) -> None:
-    unit = HOSTILE[name]
-
-    def seconds(chars: int) -> float:
-        text = unit * (chars // len(unit))
-        start = time.process_time()
-        part.digest(text, Hint(path="a.py"), 2000)
-        return time.process_time() - start
-
-    assert seconds(2_000_000) <= 30 * seconds(200_000) + 1.0
 
 
 @by_name

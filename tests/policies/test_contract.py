@@ -10,6 +10,7 @@ from foldaway.policies.lru import Lru
 from foldaway.policies.mask_old import MaskOld
 from foldaway.policies.near_tail import NearTail
 from foldaway.policies.relevance import Relevance
+from foldaway.policies.self_gc import SelfGc
 from foldaway.policies.window import Window
 from foldaway.settings.parts import BUILT_IN
 from foldaway.testing.policy_contract import PolicyContract
@@ -45,6 +46,10 @@ class TestNearTail(PolicyContract):
 
 class TestRelevance(PolicyContract):
     make = Relevance
+
+
+class TestSelfGc(PolicyContract):
+    make = SelfGc
 
 
 class TestWindow(PolicyContract):

@@ -2,37 +2,334 @@
 
 from __future__ import annotations
 
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from foldaway.protocols import Store
+from foldaway.protocols import Filter, Memory, Reader, SessionKey, Store
+from foldaway.testing.memories_contract import unit
 from foldaway.testing.postgres_server import why_not
-from foldaway.testing.store_contract import Clock, StoreContract
+from foldaway.testing.store_contract import Clock, StoreContract, refusal
 
 if reason := why_not():
     pytest.skip(f"no PostgreSQL: {reason}", allow_module_level=True)
 
 import psycopg
 
-from foldaway.stores.postgres import PostgresStore
+from foldaway.stores import _postgres_vectors
+from foldaway.stores.postgres import PostgresStore, translate
 
+KEY = SessionKey(user="u", name="n")
 _NUMBER = iter(range(10**6))
+
+
+@pytest.fixture
+def schema(postgres_url: str) -> Iterator[str]:
+    """A name for a schema, dropped afterwards."""
+    name = f"test_{next(_NUMBER)}"
+    yield name
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        for (each,) in connection.execute("SELECT nspname FROM pg_namespace WHERE starts_with(nspname, %s)", [name]):
+            connection.execute(f"DROP SCHEMA {each} CASCADE")
 
 
 class TestPostgresStore(StoreContract):
     @pytest.fixture(autouse=True)
-    def _fresh(self, postgres_url: str) -> Iterator[None]:
-        self.url, self.schema = postgres_url, f"contract_{next(_NUMBER)}"
-        self.made: list[PostgresStore] = []
+    def _fresh(self, postgres_url: str, schema: str) -> Iterator[None]:
+        self.url, self.schema = postgres_url, schema
+        self.stores: list[PostgresStore] = []
         yield
-        for store in self.made:
+        for store in self.stores:
             store.close()
-        with psycopg.connect(postgres_url, autocommit=True) as connection:
-            connection.execute(f"DROP SCHEMA IF EXISTS {self.schema} CASCADE")
 
     def make(self, folder: Path, clock: Clock) -> Store:
-        self.made.append(PostgresStore(self.url, clock=clock, schema=self.schema, most_connections=2))
-        return self.made[-1]
+        return self.in_schema(self.schema, clock)
+
+    def other(self, folder: Path, clock: Clock) -> Store:
+        return self.in_schema(f"{self.schema}_other", clock)
+
+    def in_schema(self, schema: str, clock: Clock) -> Store:
+        self.stores.append(PostgresStore(self.url, clock=clock, schema=schema, most_connections=2))
+        return self.stores[-1]
+
+
+# Row-level security: raw SQL as the role of the queries
+
+
+@contextmanager
+def as_app(url: str, schema: str, **settings: str) -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(url) as connection:
+        connection.execute(f"SET search_path = {schema}, public")
+        connection.execute("SET ROLE foldaway_app")
+        for name, value in settings.items():
+            connection.execute("SELECT set_config(%s, %s, true)", [f"foldaway.{name}", value])
+        yield connection
+        connection.rollback()
+
+
+TABLES = ("sessions", "contents", "branches", "records", "ledger", "texts", "notes", "words", "memories", "vectors")
+
+
+@pytest.fixture
+def two_tenants(postgres_url: str, schema: str) -> dict[str, int]:
+    """A session, notes and memories of ann and of bob; their numbers."""
+    with PostgresStore(postgres_url, schema=schema, most_connections=2) as store:
+        for user in ("ann", "bob"):
+            session = store.open(SessionKey(user=user, name="main"))
+            store.append(session, 0, 0, [f"record of {user}"])
+            store.write_ledger(session, 0, [f"entry of {user}"])
+            store.put_note(session, key="k", text=f"note of {user}", at=None)
+            kept = [Memory(text=f"crane of {user}"), Memory(text=f"hidden crane of {user}", pool="team")]
+            shown = [Memory(text=f"crane {who}", pool="team", access=who) for who in ("public", "group:writers")]
+            ids = store.put_memories(Reader(owner=user), [*kept, *shown])
+            store.put_vectors("m", [(each, [1.0, 0.0]) for each in ids])
+    with psycopg.connect(postgres_url) as connection:
+        rows = connection.execute(f"SELECT name, id FROM {schema}.tenants").fetchall()
+        return {bytes(name).decode(): number for name, number in rows}
+
+
+def test_raw_sql_sees_no_row_without_a_tenant(postgres_url: str, schema: str, two_tenants: dict[str, int]) -> None:
+    for tenant in ({}, {"tenant": ""}, {"tenant": "999"}):
+        with as_app(postgres_url, schema, **tenant) as connection:
+            for table in (*TABLES, "tenants", "memory_words"):
+                assert connection.execute(f"SELECT count(*) FROM {table}").fetchall() == [(0,)], table
+
+
+def test_raw_sql_sees_the_rows_of_its_tenant_only(postgres_url: str, schema: str, two_tenants: dict[str, int]) -> None:
+    ann, bob = two_tenants["ann"], two_tenants["bob"]
+    with as_app(postgres_url, schema, tenant=str(ann)) as connection:
+        for table in (*TABLES, "memory_words"):
+            everybody = f"SELECT DISTINCT tenant FROM {table}"
+            assert connection.execute(everybody).fetchall() == [(ann,)], table
+            aimed = connection.execute(f"SELECT * FROM {table} WHERE tenant = %s", [bob]).fetchall()
+            assert aimed == [], table
+        found = connection.execute("SELECT rows_of_memory_words(%s::tsquery, 99)", [f"'{bob}/crane'"]).fetchall()
+        assert found == []
+        found = connection.execute("SELECT rows_of_words('note' || ':*', 99) WHERE false").fetchall()
+        assert found == []
+
+
+def test_raw_sql_sees_of_a_pool_what_its_rights_admit(
+    postgres_url: str, schema: str, two_tenants: dict[str, int]
+) -> None:
+    ann, bob = two_tenants["ann"], two_tenants["bob"]
+    of_bob = "SELECT convert_from(access, 'UTF8') FROM memories WHERE tenant = %s ORDER BY 1"
+    for rights, expected in (
+        ([], []),
+        (["public"], ["public"]),
+        (["public", "group:writers"], ["group:writers", "public"]),
+        (["group:readers"], []),
+    ):
+        hexed = ",".join(right.encode().hex() for right in rights)
+        with as_app(postgres_url, schema, tenant=str(ann), access=hexed) as connection:
+            assert [access for (access,) in connection.execute(of_bob, [bob])] == expected
+            near = connection.execute("SELECT count(*) FROM vectors WHERE tenant = %s", [bob]).fetchone()
+            assert near == (len(expected),)
+            # What may be read may not be changed.
+            changed = connection.execute("UPDATE memories SET superseded = 1 WHERE tenant = %s", [bob]).rowcount
+            gone = connection.execute("DELETE FROM memories WHERE tenant = %s", [bob]).rowcount
+            assert (changed, gone) == (0, 0)
+
+
+def test_raw_sql_cannot_write_for_another_tenant_or_change_what_is_append_only(
+    postgres_url: str, schema: str, two_tenants: dict[str, int]
+) -> None:
+    ann, bob = two_tenants["ann"], two_tenants["bob"]
+    for sql in (
+        f"INSERT INTO records VALUES (1, 0, 99, 1, {bob})",
+        f"INSERT INTO sessions (tenant, name) VALUES ({bob}, 'x')",
+        f"UPDATE texts SET tenant = {bob}",
+        "INSERT INTO tenants (name) VALUES ('eve')",
+        "UPDATE records SET content = 1",
+        "UPDATE ledger SET content = 1",
+        "UPDATE contents SET data = 'x'",
+        "UPDATE notes SET key = 'x'",
+        "DROP TABLE records",
+        "ALTER TABLE records DISABLE ROW LEVEL SECURITY",
+        "CREATE TABLE mine (x int)",
+    ):
+        with as_app(postgres_url, schema, tenant=str(ann)) as connection:
+            with pytest.raises(psycopg.Error, match=r"row-level security|permission denied|must be owner"):
+                connection.execute(sql)
+
+
+def test_the_queries_run_as_that_role(postgres_url: str, schema: str) -> None:
+    with PostgresStore(postgres_url, schema=schema) as store, store._reading() as db:
+        assert db.rows("SELECT current_user::text") == [("foldaway_app",)]
+
+
+# Opening
+
+
+def test_a_newer_schema_is_refused_with_both_versions(postgres_url: str, schema: str) -> None:
+    PostgresStore(postgres_url, schema=schema).close()
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(f"UPDATE {schema}.schema_version SET version = 7")
+    said = refusal(lambda: PostgresStore(postgres_url, schema=schema))
+    assert "version 7" in said
+    assert f"up to {len(PostgresStore.migrations)}" in said
+    assert "upgrade" in said
+
+
+class Later(PostgresStore):
+    migrations = (*PostgresStore.migrations, ("ALTER TABLE sessions ADD COLUMN colour TEXT DEFAULT 'blue'",))
+
+
+class Wrong(PostgresStore):
+    migrations = (*PostgresStore.migrations, ("CREATE TABLE half (x INT)", "INSERT INTO nowhere VALUES (1)"))
+
+
+def test_an_older_schema_comes_forward_whole_or_not_at_all(postgres_url: str, schema: str) -> None:
+    with PostgresStore(postgres_url, schema=schema) as store:
+        store.append(store.open(KEY), 0, 0, ["a record"])
+    assert "nowhere" in refusal(lambda: Wrong(postgres_url, schema=schema))
+    with Later(postgres_url, schema=schema) as store:
+        assert store.read(store.open(KEY), 0) == ["a record"]
+    assert "upgrade" in refusal(lambda: PostgresStore(postgres_url, schema=schema))
+
+
+def test_tables_of_another_program_are_left_alone(postgres_url: str, schema: str) -> None:
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA {schema}")
+        connection.execute(f"CREATE TABLE {schema}.mine (x INT)")
+    assert "another program" in refusal(lambda: PostgresStore(postgres_url, schema=schema))
+
+
+def test_what_is_wrong_with_a_server_is_said_without_the_password(postgres_url: str) -> None:
+    gone = "postgresql://me:hidden@127.0.0.1:1/foldaway?connect_timeout=2"
+    for url, word in ((gone, "cannot be reached"), (postgres_url.replace("/postgres?", "/nosuch?"), "createdb")):
+        said = refusal(lambda url=url: PostgresStore(url))  # type: ignore[misc]
+        assert word in said
+        assert "hidden" not in said
+        assert "\n" not in said
+    assert "schema" in refusal(lambda: PostgresStore(postgres_url, schema="a; DROP"))
+
+
+def test_every_exception_of_the_driver_is_translated() -> None:
+    kinds = [kind for kind in vars(psycopg.errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
+    assert len(kinds) > 100
+    for kind in kinds:
+        assert str(translate(kind("why"), "postgresql://x")).startswith("store postgresql://x")
+
+
+# Several processes
+
+WRITER = """
+import sys
+from foldaway.protocols import Memory, Reader, SessionKey
+from foldaway.stores import _postgres_vectors
+from foldaway.stores.postgres import PostgresStore, translate
+url, schema, worker, count = sys.argv[1:4] + [int(sys.argv[4])]
+store = PostgresStore(url, schema=schema, most_connections=1)
+shared = store.open(SessionKey(user="u", name="n"))
+for n in range(count):
+    store.put_note(shared, key=f"w{worker}-n{n}", text=f"entry w{worker} n{n}", at=None)
+    (told,) = store.put_memories(Reader(owner="u"), [Memory(text=f"memory w{worker} n{n}", key="subject")])
+    store.put_vectors("m", [(told, [1.0, 0.0])])
+    print(n, flush=True)
+store.close()
+"""
+
+
+def writer(url: str, schema: str, worker: int, count: int) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", WRITER, url, schema, str(worker), str(count)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_processes_that_start_and_write_at_once_lose_nothing(postgres_url: str, schema: str) -> None:
+    writers = [writer(postgres_url, schema, worker, 15) for worker in range(4)]
+    for process in writers:
+        _, errors = process.communicate()
+        assert (process.returncode, errors) == (0, "")
+    reader = Reader(owner="u")
+    with PostgresStore(postgres_url, schema=schema) as store:
+        assert len(store.notes(store.open(KEY))) == 60
+        assert len(store.find_memories(reader, Filter())) == 60
+        assert len(store.find_memories(reader, Filter(current_only=True))) == 1
+        assert len(store.by_vector(reader, Filter(), "m", [1.0, 0.0], 99)) == 60
+
+
+def test_what_was_acknowledged_survives_kill_9_of_its_process(postgres_url: str, schema: str) -> None:
+    process = writer(postgres_url, schema, 0, 100_000)
+    assert process.stdout is not None
+    for _ in range(7):
+        process.stdout.readline()
+    process.send_signal(signal.SIGKILL)
+    rest = process.communicate()[0]
+    told = 7 + sum(line.endswith("\n") for line in rest.splitlines(keepends=True))
+    with PostgresStore(postgres_url, schema=schema) as store:
+        assert len(store.notes(store.open(KEY))) - told in (0, 1)
+        memories = store.find_memories(Reader(owner="u"), Filter())
+        assert {memory.text for memory in memories} >= {f"memory w0 n{number}" for number in range(told)}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_forked_child_goes_on_with_connections_of_its_own(postgres_url: str, schema: str) -> None:
+    with PostgresStore(postgres_url, schema=schema) as store:
+        session = store.open(KEY)
+        store.append(session, 0, 0, ["parent"])
+        pid = os.fork()
+        if pid == 0:
+            code = 1
+            with suppress(BaseException):
+                code = 0 if store.append(session, 0, 1, ["child"]) else 2
+            os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+        assert store.append(session, 0, 2, ["parent"])
+        assert store.read(session, 0) == ["parent", "child", "parent"]
+
+
+def test_threads_share_one_store_and_few_connections(postgres_url: str, schema: str) -> None:
+    with PostgresStore(postgres_url, schema=schema, most_connections=2) as store:
+        session = store.open(KEY)
+
+        def tell(worker: int) -> None:
+            for number in range(10):
+                store.put_note(session, key=f"{worker}-{number}", text="x", at=None)
+
+        threads = [threading.Thread(target=tell, args=(worker,)) for worker in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(store.notes(session)) == 40
+
+
+def test_a_text_with_more_words_than_one_row_of_the_index_holds_is_found_whole(postgres_url: str, schema: str) -> None:
+    with PostgresStore(postgres_url, schema=schema) as store:
+        session = store.open(KEY)
+        text = " ".join(f"word-{number:x}-{number * 7919:x}" for number in range(60_000))
+        store.index(session, [("1", text)])
+        for number in (0, 31_000, 59_999):
+            assert [hit.ref for hit in store.search(session, f"{number * 7919:x}")] == ["1"]
+
+
+def test_a_whole_large_scope_is_searched_by_index_and_others_one_by_one(
+    postgres_url: str, schema: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_postgres_vectors, "FEW", 20)
+    rng = random.Random(5)
+    reader, other = Reader(owner="u"), Reader(owner="v")
+    with PostgresStore(postgres_url, schema=schema) as store:
+        ids = store.put_memories(reader, [Memory(text=f"m {n}", task="t" * (n % 40 == 0)) for n in range(400)])
+        theirs = store.put_memories(other, [Memory(text=f"m {n}") for n in range(400)])
+        vectors = {each: unit(*(rng.gauss(0, 1) for _ in range(8))) for each in [*ids, *theirs]}
+        store.put_vectors("m", list(vectors.items()))
+        query = unit(*(rng.gauss(0, 1) for _ in range(8)))
+
+        def exact(among: list[str]) -> list[str]:
+            return sorted(among, key=lambda each: -sum(a * b for a, b in zip(vectors[each], query, strict=True)))[:10]
+
+        found = [each for each, _ in store.by_vector(reader, Filter(), "m", query, 10)]
+        assert len(set(found) & set(exact(ids))) >= 8
+        filtered = [each for each, _ in store.by_vector(reader, Filter(tasks=("t",)), "m", query, 10)]
+        assert filtered == exact(ids[::40])

@@ -181,6 +181,30 @@ def show(
 
 
 @app.command(epilog=EPILOG)
+def perceive(
+    file: Annotated[str, typer.Argument(help="A recorded session; none with --store.")] = "",
+    call: Call = None,
+    budget: Budget = 16_000,
+    policy: Policy = "auto",
+    model: Model = "",
+    items: Annotated[int, typer.Option(min=0, help="So many items worth most, and worth least, are listed.")] = 5,
+    session: SessionName = "",
+    joined: Joined = False,
+    store: StoreUrl = "",
+    user: User = "default",
+    json: Json = False,
+) -> None:
+    """What the window of a session holds at any call: tokens by part and level, age, repeats, and what items are worth.
+
+    A file is replayed under the budget and policy; of a store (--store with --session) the last decisions are shown.
+    """
+    from foldaway.cli import report
+
+    where = report.Where(file, call, budget, policy, model, session, joined, store, user)
+    report.perceive(where, items, as_json=json)
+
+
+@app.command(epilog=EPILOG)
 def recall(
     what: Annotated[list[str], typer.Argument(metavar="[FILE] REF...", help="#12, 12-15, 12:40-80 (lines) or words.")],
     find: Annotated[str | None, typer.Option(help="Only the lines about these words.")] = None,

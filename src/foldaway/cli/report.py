@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from foldaway.cli import benchmarking, fitting, inspecting, replaying
+from foldaway.cli import benchmarking, fitting, inspecting, perceiving, replaying
 from foldaway.cli import demo as demonstration
 from foldaway.cli.inputs import many_sessions, one_session
 from foldaway.cli.output import clipped, say, show_bytes, show_json, warn
@@ -133,6 +133,16 @@ def show(where: Where, level: str, *, as_json: bool) -> None:
         write(_window_table(rows) if rows else "no items" + (f" at level {level}" if level else ""))
         if note is not None and level in ("", "stub", "hidden"):
             write(f"\nthe fold note, as the model sees it:\n{note}")
+
+
+def perceive(where: Where, items: int, *, as_json: bool) -> None:
+    with where.open() as scene:
+        perception = scene.session.perceive()
+        if as_json:
+            head = {"session": scene.name, "call": scene.call, "seen": scene.seen}
+            show_json({**head, **perception.as_json()})
+        else:
+            write(perceiving.panel(perception, scene.name, scene.call, items))
 
 
 def recall(where: Where, references: Sequence[str], find: str | None, *, as_json: bool) -> int:

@@ -186,7 +186,7 @@ def _add_centrality(units: list[Unit]) -> None:
 def _words(texts: Sequence[str]) -> list[list[str]]:
     """The words of each text, as `_WORD` finds them; of plain text without going through it sign by sign."""
     spaced = "\n".join(texts).encode("ascii", "replace").translate(_LETTERS).decode("ascii")
-    if len(max(spaced.split(), key=len, default="")) > _LONGEST_WORD:
+    if not texts or len(max(spaced.split(), key=len, default="")) > _LONGEST_WORD:
         return [_WORD.findall(text) for text in texts]
     return [
         [word for word in line.split() if len(word) > 3] if text.isascii() else _WORD.findall(text)

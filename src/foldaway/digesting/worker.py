@@ -15,9 +15,11 @@ from weakref import WeakKeyDictionary
 
 from foldaway.asking import Jobs
 from foldaway.compressors.base import Hint
+from foldaway.digesting.incremental import RunningDigest
+from foldaway.digesting.so_far import MOST_SOURCES, TITLE, SoFar
 from foldaway.digesting.writer import Writer
 from foldaway.engine.digests import hint_of
-from foldaway.errors import AskError, DigestError
+from foldaway.errors import AskError, DigestError, FoldawayError
 from foldaway.session import Session
 
 MOST_FAILURES = 100
@@ -58,14 +60,22 @@ class _Mine:
     taken: set[int] = field(default_factory=set)
     done: deque[tuple[int, str, str]] = field(default_factory=deque)
     """(item, source, digest) to hand in."""
+    so_far: SoFar = field(default_factory=SoFar)
 
 
 class DigestWorker:
     """Writes digests of free text in a thread of its own. Also a context manager."""
 
-    def __init__(self, writer: Writer, *, most_waiting: int = 32, smallest_tokens: int = SMALLEST_TOKENS) -> None:
-        """`most_waiting`: jobs that may wait; more are refused, not queued. The thread starts with the first job."""
+    def __init__(
+        self, writer: Writer, *, most_waiting: int = 32, smallest_tokens: int = SMALLEST_TOKENS,
+        running: RunningDigest | None = None,
+    ) -> None:  # fmt: skip
+        """`most_waiting`: jobs that may wait; more are refused, not queued. The thread starts with the first job.
+
+        `running`: also keep a running digest of what each session folds away, as a section of its fold note.
+        """
         self.writer = writer
+        self.running = running
         self.made = 0
         """Digests handed in so far."""
         self.counts: Counter[str] = Counter()
@@ -88,6 +98,8 @@ class DigestWorker:
         """
         handed = self.hand_in(session)
         self._submit_new(session)
+        if self.running is not None:
+            self._follow(session, self.running)
         return handed
 
     def submit(self, session: Session, item: int) -> bool:
@@ -113,6 +125,8 @@ class DigestWorker:
             else:
                 handed.append(number)
         self.made += len(handed)
+        if self.running is not None:
+            self._hand_in_so_far(session)
         return handed
 
     def wait(self, timeout_seconds: float) -> bool:
@@ -170,6 +184,38 @@ class DigestWorker:
             return False
         mine.taken.add(number)
         return True
+
+    def _follow(self, session: Session, running: RunningDigest) -> None:
+        """Have the running digest take in what was folded since; one update at a time."""
+        so_far = self._so_far(session)
+        if so_far.busy or so_far.done or not (folded := so_far.take(session)):
+            return
+        so_far.busy = True
+        if not self._jobs.put(folded[-1].item, partial(so_far.update, running, folded)):
+            so_far.busy = False
+            so_far.waiting.update((one.item, None) for one in folded)
+
+    def _so_far(self, session: Session) -> SoFar:
+        mine = self._of(session)
+        if not mine.so_far.look(session):
+            # An update under way goes on with the old state, and nobody takes what it makes.
+            mine.so_far = SoFar()
+            mine.so_far.look(session)
+        return mine.so_far
+
+    def _hand_in_so_far(self, session: Session) -> None:
+        so_far = self._so_far(session)
+        while so_far.done:
+            running, items = so_far.done.pop()
+            so_far.running, so_far.items = running, (*so_far.items, *items)
+            if running.failed:
+                kind, _, why = running.failed.partition(": ")
+                self._fail(items[-1], DigestError(kind, why))
+            made_by = "rules" if running.failed else self.writer.name
+            try:
+                session.set_section(TITLE, running.text, sorted(so_far.items)[-MOST_SOURCES:], made_by=made_by)
+            except FoldawayError as error:
+                self._fail(items[-1], DigestError("not-taken", str(error)))
 
     def _fail(self, item: int, error: AskError) -> None:
         with self._counting:

@@ -49,6 +49,21 @@ def benefit(
     )  # fmt: skip
 
 
+def foreseen(
+    *, log: Log, tokens: int, low_tokens: int, floor_tokens: int, prices: PriceList, cold: bool = False
+) -> float:
+    """About what a commit would earn that frees down to the low watermark and keeps the pinned floor of the prefix.
+
+    For policies that share the room out anew (`rewrites_all`): most commits that do not pay are told without
+    rehearsing them. O(1).
+    """
+    freed = tokens - low_tokens
+    saved = prices.cost(tokens, tokens) - prices.cost(low_tokens, low_tokens)
+    known = 0 if cold else tokens
+    broken = prices.cost(min(floor_tokens, known), low_tokens) - prices.cost(known, tokens) + saved
+    return future_calls(log, freed) * saved - broken
+
+
 def kept_tokens(log: Log, shown: Shown, after: Shown, view: View, commit: Commit) -> int:
     """Tokens of the messages in front of the first one that the commit alters."""
     altered = [log.items[c.item].turn for c in commit.changes]

@@ -267,10 +267,11 @@ class Draft:
         if not covers:
             return None
         turn, carrier = self._carrier(vanished)
-        new_turns = {self.log.items[i].turn for i in fell if self.before[i] > Level.STUB}
+        exchanges, tokens = self._told_of(
+            [i for i in fell if self.before[i] > Level.STUB], [i for i in rose if self.before[i] <= Level.STUB]
+        )
         text = self.stubs.note(
-            covers[0][0], covers[-1][1], (old.exchanges if old else 0) + len(new_turns),
-            (old.tokens if old else 0) + sum(self.log.items[i].tokens for i in fell if self.before[i] > Level.STUB),
+            covers[0][0], covers[-1][1], exchanges, tokens,
             [
                 *self.shown.sections.values(),
                 *(self.shown.stages[i] for i in sorted(self.shown.stages)),
@@ -278,12 +279,14 @@ class Draft:
                 *filter(None, [self.shown.mention]),
             ],
         )  # fmt: skip
-        return Note(
-            carrier=carrier, turn=turn, covers=covers, text=text,
-            exchanges=(old.exchanges if old else 0) + len(new_turns),
-            tokens=(old.tokens if old else 0)
-            + sum(self.log.items[i].tokens for i in fell if self.before[i] > Level.STUB),
-        )  # fmt: skip
+        return Note(carrier=carrier, turn=turn, covers=covers, text=text, exchanges=exchanges, tokens=tokens)
+
+    def _told_of(self, fell: Sequence[int], rose: Sequence[int]) -> tuple[int, int]:
+        """How many exchanges, and tokens at raw, the note covers when these items leave and those come back."""
+        old, items = self.old_note, self.log.items
+        turns = len({items[i].turn for i in fell}) - len({items[i].turn for i in rose})
+        tokens = sum(items[i].tokens for i in fell) - sum(items[i].tokens for i in rose)
+        return max(1, (old.exchanges if old else 0) + turns), max(0, (old.tokens if old else 0) + tokens)
 
     def _carrier(self, vanished: list[int]) -> tuple[int, int]:
         """Turn and item that hold the note: the newest folded result that is plain to replace."""

@@ -10,12 +10,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from foldaway.engine import ledger, pending, preparing, triggers
-from foldaway.engine.benefit import benefit, moment
+from foldaway.engine import ledger, memories, pending, preparing, triggers
+from foldaway.engine.benefit import benefit, foreseen, moment
 from foldaway.engine.constraints import HARD, SOFT, Scene, protected
 from foldaway.engine.draft import Draft
 from foldaway.engine.ladder import Descent, descend
 from foldaway.engine.log import OWN, Log
+from foldaway.engine.memories import Arrived
 from foldaway.engine.pending import Pending, Vetted
 from foldaway.engine.planner import POLICY_TRIGGER, Planned, Planner
 from foldaway.engine.recall import Recalled, as_data, recall
@@ -73,6 +74,8 @@ class Engine:
     """Share of the time limit of the present call that is spent; the ladder asks it (`engine.ladder`)."""
     factor: float = 1.0
     """Provider's count / own count, from reported usage."""
+    arrived: list[Arrived] = field(default_factory=list)
+    """What memories outside the session answered, for the next view."""
     reserve_share: float = 0.0
     """Of the budget kept free: commits keep the view below the rest, where pins and the last turn allow."""
     triggers: Triggers = field(default_factory=Triggers)
@@ -139,6 +142,7 @@ class Engine:
             self._record({"type": "cold-cache"})
         commit = self._maybe_commit(force)
         self._bring_back()
+        self._bring_in()
         messages = self.log.wire.finish(self.view_cache.messages, self.log.quirks)
         return list(messages), self.tokens(), commit
 
@@ -164,7 +168,7 @@ class Engine:
         self._refresh()
         budget = self.effective_budget()
         floor, low, _ = self.planner.watermarks(self.shown, self.fixed_tokens, budget, frozenset(self.pins))
-        scene = self._scene()
+        scene = self.scene()
         kept = {**protected(scene, SOFT), **protected(scene, HARD)}
         # Only looked at, never changed: no copy, so that asking costs what is visible.
         glance = Draft(
@@ -290,7 +294,7 @@ class Engine:
 
     def _maybe_commit(self, force: str) -> Commit | None:
         budget = self.effective_budget()
-        _, low, high = self.planner.watermarks(self.shown, self.fixed_tokens, budget, frozenset(self.pins))
+        floor, low, high = self.planner.watermarks(self.shown, self.fixed_tokens, budget, frozenset(self.pins))
         trigger = force or ("high-watermark" if self.tokens() > min(high, budget.tokens) else "")
         if not trigger and self._policy_asks("due"):
             trigger = POLICY_TRIGGER
@@ -301,9 +305,21 @@ class Engine:
             self.triggers, self.log, tokens=self.tokens(), low_tokens=low, budget_tokens=budget.tokens
         )
         self._drop_outdated()
+        if trigger and not forced and self.waiting is None and self._cannot_pay(floor, low):
+            return None
         if trigger:
             return self._commit_when_due(trigger, forced)
         return self._commit_plan_when_due() if self.waiting is not None else None
+
+    def _cannot_pay(self, floor: int, low: int) -> bool:
+        """Whether a commit need not even be rehearsed: the policy shares all room out anew, and that costs too much."""
+        if not getattr(self.planner.policy, "rewrites_all", False):
+            return False
+        earned = foreseen(
+            log=self.log, tokens=self.tokens(), low_tokens=low, floor_tokens=floor, prices=self.planner.prices,
+            cold=self._cold,
+        )  # fmt: skip
+        return earned <= 0
 
     def _commit_when_due(self, trigger: str, forced: bool) -> Commit | None:
         """What the policy proposes, behind the pending plan if there is one: when forced, or when it pays now."""
@@ -348,7 +364,7 @@ class Engine:
         """Vet and rehearse a plan and keep its legal part pending, instead of the one that waited; or refuse it."""
         self._refresh()
         planner, rehearse = self.planner, partial(self._rehearsed, plan)
-        verdict, waiting = pending.judge(plan, self._scene(), planner.digests, planner.obsolete, rehearse)
+        verdict, waiting = pending.judge(plan, self.scene(), planner.digests, planner.obsolete, rehearse)
         if waiting is None:
             self._record(pending.refused_entry(plan, verdict))
         else:
@@ -376,7 +392,7 @@ class Engine:
             return Vetted((), ())
         planner = self.planner
         return pending.vet(
-            self.waiting.plan.entries, self._scene(), planner.digests, planner.obsolete, self.waiting.levels
+            self.waiting.plan.entries, self.scene(), planner.digests, planner.obsolete, self.waiting.levels
         )
 
     def _plan_cost(self, vetted: Vetted) -> float:
@@ -411,12 +427,19 @@ class Engine:
 
     def replay_injection(self, asked: Mapping[str, Any]) -> Recalled:
         """Put in what an `inject` entry of the ledger says."""
+        if "memory" in asked:
+            self._put_in({"find": asked["query"]}, asked["memory"])
+            return Recalled(text=asked["memory"], items=(), found=True)
         references = asked["references"]
         found = recall(self.log, references, for_view=True)
         stale = [line for i in found.items if (line := self._edited_since(i))]
         text = as_data(found, asked["chars"], rests_on=[self._along(i) for i in asked["along"]], stale=stale)
+        self._put_in({"ids": ", ".join(references)}, text)
+        return found
+
+    def _put_in(self, arguments: Mapping[str, str], text: str) -> None:
+        """A recall and its answer at the tail, protected for some steps."""
         if self._calls_fit_in():
-            arguments = {"ids": ", ".join(references)}
             messages = self.log.wire.exchange(
                 f"recall_{-self.log.next_own}_{self.log.next_id}", "recall", arguments, text
             )
@@ -426,7 +449,6 @@ class Engine:
         before = self.log.next_own
         self.append(messages, [OWN] * len(messages))
         self._guard(range(self.log.next_own + 1, before + 1), self.log.step + GUARD_STEPS)
-        return found
 
     def _calls_fit_in(self) -> bool:
         """Whether a call of our own may stand at the tail: the agent makes calls, and none has to open with thinking.
@@ -481,6 +503,26 @@ class Engine:
         if asked and self.tokens() + cost <= self.effective_budget().tokens:
             self.inject([w.reference for w in asked])
             self._refresh()
+
+    def _bring_in(self) -> None:
+        """What a memory outside the session answered comes in at the tail, if there is room.
+
+        The ledger keeps the text itself: it does not follow from the log.
+        """
+        if self.log.open or not self.arrived:
+            return
+        budget = self.effective_budget()
+        floor = self.planner.floor(self.shown, self.fixed_tokens, frozenset(self.pins))
+        for one in self.arrived:
+            room = min(int((budget.tokens - floor) * memories.SHARE), budget.tokens - self.tokens()) - FRAME_TOKENS // 3
+            text, taken = memories.framed(one, room, self.log.counter.counter.count)
+            if text:
+                asked = {"event": one.event, "query": one.query, "memory": text}
+                sources = [[p.source, p.ref] for p in taken]
+                self._record({"type": "inject", "references": [], "along": [], **asked, "sources": sources})
+                self.replay_injection(asked)
+                self._refresh()
+        self.arrived.clear()
 
     def _policy_asks(self, question: str) -> Any:
         """An optional question to the policy (`due`, `bring_back`); None when it has no answer or fails."""
@@ -548,7 +590,8 @@ class Engine:
     def _guarded(self) -> frozenset[int]:
         return frozenset(i for i, until in self.guards.items() if until >= self.log.step)
 
-    def _scene(self) -> Scene:
+    def scene(self) -> Scene:
+        """What the rules of `constraints` look at, as it stands."""
         return Scene(log=self.log, shown=self.shown, pins=frozenset(self.pins), guarded=self._guarded())
 
     def _draft(self) -> Draft:

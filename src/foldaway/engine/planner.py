@@ -173,9 +173,9 @@ class Planner:
     ) -> Snapshot:
         return Snapshot(
             step=self.log.step, tokens=tokens, target_tokens=low, budget_tokens=budget.tokens, floor_tokens=floor,
-            reserve_tokens=budget.reserve_tokens, protected=frozenset(kept), fixed_tokens=draft.fixed_tokens, _log=self.log, _shown=draft.shown,
-            sections_tokens=draft.sections_cost, _line_cost=draft.line_price, _digests=self.digests, _past=self.past,
-            _check=self.watch.check,
+            reserve_tokens=budget.reserve_tokens, protected=frozenset(kept), fixed_tokens=draft.fixed_tokens,
+            sections_tokens=draft.sections_cost, _log=self.log, _shown=draft.shown, _line_cost=draft.line_price,
+            _digests=self.digests, _past=self.past, _check=self.watch.check,
         )  # fmt: skip
 
     def _take(self, draft: Draft, change: Change, kept: dict[int, str], refused: list[Refusal]) -> None:

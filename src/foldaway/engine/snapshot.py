@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +10,7 @@ from foldaway.engine.digests import Digests
 from foldaway.engine.log import Log
 from foldaway.engine.past import Past
 from foldaway.engine.so_far import Rhythm, SoFar
-from foldaway.engine.window import Shown
+from foldaway.engine.window import Shown, gone
 from foldaway.linking.episodes import Episode, Episodes
 from foldaway.linking.graph import Graph
 from foldaway.linking.index import AnchorIndex
@@ -184,19 +183,17 @@ class Snapshot:
 
     def folded_turns(self, most: int) -> list[int]:
         """Turns of which nothing is in sight, the newest first, at most so many. O(visible turns and `most`)."""
-        visible = set(self._shown.turns)
         found: list[int] = []
         for turn in range(len(self._log.turns) - 1, -1, -1):
             if len(found) == most:
                 break
-            if turn not in visible and self._log.turn_items[turn]:
+            if self._log.turn_items[turn] and not self.is_visible(turn):
                 found.append(turn)
         return found
 
     def is_visible(self, turn: int) -> bool:
-        """Whether anything of a turn is shown in its place."""
-        at = bisect_left(self._shown.turns, turn)
-        return at < len(self._shown.turns) and self._shown.turns[at] == turn
+        """Whether any item of a turn is shown in its place; a fold note may stand there all the same."""
+        return any(not gone(self._shown, item) for item in self._log.items_of_turn(turn))
 
     def turn_tokens(self, turn: int) -> int:
         """What a turn costs at raw."""

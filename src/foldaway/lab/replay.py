@@ -108,15 +108,16 @@ def replay(
     ruler: Ruler | None = None,
     make: SessionMaker = foldaway_session,
     views: IO[str] | None = None,
+    each: Callable[[CallFigures], None] | None = None,
 ) -> ReplayResult:
     """Replay one recorded session under one policy and budget (tokens).
 
     The policy `full` sends everything and ignores the budget. With `views`, one JSON line is written for each model
     call: its number from 0, how many recorded messages it had seen, the messages of its view in the session's wire
-    format, and `system` where the format keeps that beside them. An error of the engine does not get out: it is
-    `error` of the result. Deterministic but for `call_ms`.
+    format, and `system` where the format keeps that beside them. `each` hears of every call that was sent. An error of
+    the engine does not get out: it is `error` of the result. Deterministic but for `call_ms`.
     """
-    run = _Run(recorded, ruler or make_ruler(recorded), policy, budget, views)
+    run = _Run(recorded, ruler or make_ruler(recorded), policy, budget, views, each)
     try:
         run.full() if policy == FULL else run.walk(make(recorded, policy, budget))
     except FoldawayError as error:
@@ -124,6 +125,18 @@ def replay(
             session=recorded.name, policy=policy, budget_tokens=budget, error=f"{type(error).__name__}: {error}"
         )
     return run.result()
+
+
+@dataclass(frozen=True, slots=True)
+class CallFigures:
+    """What one model call came to."""
+
+    number: int
+    needs: int
+    seen: int
+    """Needs that stood in the view."""
+    tokens: int
+    """Of the prompt."""
 
 
 @dataclass(slots=True)
@@ -156,6 +169,7 @@ class _Run:
     policy: str
     budget: int
     views: IO[str] | None
+    each: Callable[[CallFigures], None] | None = None
     steps: tuple[Step, ...] = ()
     meter: Meter = field(init=False)
     scores: _Scores = field(default_factory=_Scores)
@@ -229,6 +243,8 @@ class _Run:
         self.totals.append(reading.tokens)
         self.plain += reading.plain_tokens
         self.breaks += reading.broken
+        if self.each is not None:
+            self.each(CallFigures(step.number, len(needs), len(needs) - len(missing), reading.tokens))
 
     def _charge(self, reading: Reading, recalls: Sequence[int], gap: float | None) -> None:
         for rules in PRICE_LISTS:

@@ -65,9 +65,9 @@ class Layered:
     """What makes an update earlier."""
     rewrite_every: int = 5
     """Updates rewritten together from the originals."""
-    story_share: float = 0.2
+    story_share: float = 0.1
     """Share of short-term memory for what was done so far."""
-    abstract_share: float = 0.2
+    abstract_share: float = 0.1
     """Share of short-term memory for digests in place."""
     abstract_steps: int = 30
     """Age up to which a result may stand as a digest."""
@@ -77,9 +77,10 @@ class Layered:
     """Share of the room above the floor that one proactive recall may take, within the quota of what is retrieved."""
     over: float = 1.2
     """A layer over this many times its quota asks for a commit at once."""
-    reserve_least: float = 0.15
+    top_k: int = 4
+    """Items that one proactive recall brings back at most."""
     reserve_most: float = 0.20
-    """Bounds of the reserve as shares of the budget."""
+    """Up to this share the reserve grows with the unevenness of the steps; the least is the session's own."""
     shares: Mapping[Stage, Shares] = field(default_factory=lambda: DEFAULT_SHARES)
     """Quotas of the layers, by how far the task is."""
     routes: Mapping[Kind, Route] = field(default_factory=lambda: ROUTES)
@@ -128,12 +129,12 @@ class Layered:
         quotas = self._quotas(snapshot)
         held = sum(i.tokens for i in snapshot.recent_items(self.window) if i.kind is Kind.RECALLED)
         room = int((snapshot.budget_tokens - snapshot.floor_tokens) * self.recall_share)
-        return working_set(snapshot, min(room, quotas.retrieved - held), steps=1, missing=True)
+        return working_set(snapshot, min(room, quotas.retrieved - held), steps=1, missing=True)[: self.top_k]
 
     # -- inside
 
     def _quotas(self, snapshot: Snapshot) -> Quotas:
-        return Scheduler(self.reserve_least, self.reserve_most, self.shares).quotas(snapshot)
+        return Scheduler(self.reserve_most, self.shares).quotas(snapshot)
 
     def _newest(self, snapshot: Snapshot, item: Item) -> bool:
         return item.created_step >= snapshot.step - self.window

@@ -43,9 +43,9 @@ class Shares:
 
 
 DEFAULT_SHARES: Mapping[Stage, Shares] = {
-    Stage.EARLY: Shares(state=0.06, short_term=0.24, retrieved=0.15),
-    Stage.MIDDLE: Shares(state=0.08, short_term=0.28, retrieved=0.15),
-    Stage.LATE: Shares(state=0.10, short_term=0.32, retrieved=0.10),
+    Stage.EARLY: Shares(state=0.05, short_term=0.36, retrieved=0.15),
+    Stage.MIDDLE: Shares(state=0.06, short_term=0.40, retrieved=0.15),
+    Stage.LATE: Shares(state=0.08, short_term=0.44, retrieved=0.10),
 }
 """Exploring early wants raw results, finishing late wants what was found: working memory gives way to digests."""
 
@@ -69,16 +69,16 @@ class Quotas:
 class Scheduler:
     """Works quotas out of a snapshot."""
 
-    least_reserve: float = 0.15
     most_reserve: float = 0.20
-    """The reserve as a share of the budget: p95 less median of the steps' tokens, kept between these."""
+    """Of the budget the reserve takes at most this share, and at least what the session keeps free in any case."""
     shares: Mapping[Stage, Shares] = field(default_factory=lambda: DEFAULT_SHARES)
 
     def quotas(self, snapshot: Snapshot) -> Quotas:
         """O(steps measured), at most `MEASURED_STEPS`."""
         turn = last_end(snapshot)
         whole = snapshot.budget_tokens + snapshot.reserve_tokens
-        reserve = self.reserve(snapshot.step_tokens(turn, MEASURED_STEPS), whole)
+        sizes = snapshot.step_tokens(turn, MEASURED_STEPS)
+        reserve = self.reserve(sizes, snapshot.reserve_tokens, whole)
         limit = whole - reserve
         room = max(0, limit - snapshot.floor_tokens)
         stage = stage_at(snapshot, turn)
@@ -89,11 +89,11 @@ class Scheduler:
             retrieved=int(room * shares.retrieved),
         )  # fmt: skip
 
-    def reserve(self, step_tokens: Sequence[int], budget_tokens: int) -> int:
-        """p95 - median of the steps' sizes, no less and no more than the shares of the budget allow."""
+    def reserve(self, step_tokens: Sequence[int], least: int, budget_tokens: int) -> int:
+        """p95 - median of the steps' sizes, no less than `least` and no more than the share of the budget allows."""
         sizes = sorted(step_tokens)
         spread = sizes[(len(sizes) * 95 - 1) // 100] - sizes[(len(sizes) - 1) // 2] if sizes else 0
-        return max(int(budget_tokens * self.least_reserve), min(int(budget_tokens * self.most_reserve), spread))
+        return max(least, min(int(budget_tokens * self.most_reserve), spread))
 
 
 def last_end(snapshot: Snapshot) -> int:

@@ -56,6 +56,7 @@ class SelfGc:
     line_from: int = 3
     """Wanted anchors from which on an older item gets a line of its own."""
     plans_whole = True
+    rewrites_all = True
 
     def propose(self, snapshot: Snapshot) -> Iterator[Change | Mention | Section]:
         pruned = [i for i in snapshot.foldable if snapshot.obsolete(i) is not None and i.kind not in IN_PLACE]
@@ -92,7 +93,8 @@ class SelfGc:
 
     def _share_out(self, snapshot: Snapshot, left: _Left, room: int, told: int) -> tuple[_Kept, Noted]:
         """What stays in place, and the note about the rest."""
-        kept = self._keep(snapshot, left, int(room * self.raw_share), int(room * self.mask_share))
+        masks = int(room * self.mask_share)
+        kept = self._keep(snapshot, left, int(room * self.raw_share), masks)
         spare = snapshot.budget_tokens - snapshot.floor_tokens - kept.tokens - 2 * FRAME_TOKENS
         wanted = max(room - kept.tokens - FRAME_TOKENS, int(room * self.note_share))
         note_room = min(spare, wanted) - snapshot.sections_tokens - told
@@ -101,7 +103,7 @@ class SelfGc:
         unused = room - kept.tokens - noted.tokens - told - FRAME_TOKENS
         if unused > room // 20:
             # Fewer anchors than room are worth naming: more stays raw.
-            kept = self._keep(snapshot, left, room - noted.tokens - told - FRAME_TOKENS, 0)
+            kept = self._keep(snapshot, left, room - noted.tokens - told - FRAME_TOKENS - masks, masks)
             note_room = min(note_room, max(noted.tokens, room - kept.tokens - told - FRAME_TOKENS))
             noted = self._note(snapshot, kept, note_room, ranked)
         return kept, noted

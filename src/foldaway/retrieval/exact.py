@@ -46,6 +46,9 @@ def _names_one_thing(literal: str, kind: AnchorKind) -> bool:
         return sum(sign.isdigit() for sign in literal) >= _WEAK_NUMBER
     if kind is AnchorKind.NAME:
         return "_" in literal or "." in literal
+    if kind is AnchorKind.PATH and literal.count("/") == 1 and literal.replace("/", "").isalpha():
+        # "input/output", "and/or"
+        return literal.startswith("/")
     return kind is not AnchorKind.FLAG
 
 

@@ -14,7 +14,6 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from enum import IntEnum
-from types import MappingProxyType
 from typing import Any
 
 from foldaway.model.items import Item, Kind
@@ -58,23 +57,21 @@ class Curve:
     half_life_steps: float
 
 
-_CURVES: Mapping[Kind, Curve] = MappingProxyType(
-    {
-        Kind.PLAN: Curve(base=0.9, half_life_steps=24),
-        Kind.READ: Curve(base=0.9, half_life_steps=10),
-        Kind.ERROR: Curve(base=0.8, half_life_steps=6),
-        Kind.EDIT: Curve(base=0.6, half_life_steps=8),
-        Kind.RESULT: Curve(base=0.6, half_life_steps=8),
-        Kind.PASTE: Curve(base=0.8, half_life_steps=40),
-        Kind.ATTACHMENT: Curve(base=0.6, half_life_steps=20),
-        Kind.SEARCH: Curve(base=0.5, half_life_steps=5),
-        Kind.LISTING: Curve(base=0.5, half_life_steps=5),
-        Kind.COMMAND: Curve(base=0.5, half_life_steps=5),
-        Kind.RECALLED: Curve(base=0.7, half_life_steps=6),
-        Kind.THOUGHT: Curve(base=0.3, half_life_steps=6),
-        Kind.REASONING: Curve(base=0.2, half_life_steps=3),
-    }
-)
+_CURVES: Mapping[Kind, Curve] = {
+    Kind.PLAN: Curve(base=0.9, half_life_steps=24),
+    Kind.READ: Curve(base=0.9, half_life_steps=10),
+    Kind.ERROR: Curve(base=0.8, half_life_steps=6),
+    Kind.EDIT: Curve(base=0.6, half_life_steps=8),
+    Kind.RESULT: Curve(base=0.6, half_life_steps=8),
+    Kind.PASTE: Curve(base=0.8, half_life_steps=40),
+    Kind.ATTACHMENT: Curve(base=0.6, half_life_steps=20),
+    Kind.SEARCH: Curve(base=0.5, half_life_steps=5),
+    Kind.LISTING: Curve(base=0.5, half_life_steps=5),
+    Kind.COMMAND: Curve(base=0.5, half_life_steps=5),
+    Kind.RECALLED: Curve(base=0.7, half_life_steps=6),
+    Kind.THOUGHT: Curve(base=0.3, half_life_steps=6),
+    Kind.REASONING: Curve(base=0.2, half_life_steps=3),
+}
 _OTHER = Curve(base=0.4, half_life_steps=6)
 
 
@@ -82,7 +79,7 @@ _OTHER = Curve(base=0.4, half_life_steps=6)
 class Weights:
     """The numbers of the estimator. `learned` scales a kind's value by what became of its like (see `learning`)."""
 
-    curves: Mapping[Kind, Curve] = field(default_factory=lambda: _CURVES)
+    curves: Mapping[Kind, Curve] = field(default_factory=lambda: dict(_CURVES))
     other: Curve = _OTHER
     floor: float = 0.02
     """What age alone leaves of an item's value."""
@@ -117,9 +114,8 @@ class Weights:
 
     def to_json(self) -> str:
         """All numbers as JSON, keys sorted: what one session learned, for the next of its kind."""
-        plain = {k: v for k, v in asdict(self).items() if k not in ("curves", "learned")}
-        curves = {k.value: asdict(c) for k, c in self.curves.items()}
-        return json.dumps({**plain, "curves": curves, "learned": dict(self.learned)}, sort_keys=True)
+        curves = {kind.value: asdict(curve) for kind, curve in self.curves.items()}
+        return json.dumps({**asdict(self), "curves": curves}, sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> Weights:

@@ -22,6 +22,8 @@ MOST_ROWS = 300
 """Items listed; of more, the largest."""
 SMALLEST_TOKENS = 40
 """Smaller items are not listed: what stands for them costs as much."""
+ASKED_SHARE = 0.6
+"""Of a view below the low watermark: what is to be left."""
 TITLE_CHARS = 80
 PLAIN_CHARS = 60_000
 """Of a view that goes in as text, head and tail together."""
@@ -78,12 +80,12 @@ def question_of(session: Session, *, format: str = "") -> Question | None:
     if not view:
         return None
     snapshot = engine.snapshot()
-    listed = _listed(snapshot.foldable)
+    listed = _listed([item for item in snapshot.foldable if snapshot.level(item.id) > Level.STUB])
     if not listed:
         return None
     task = _TASK.format(
         rows="\n".join(map(_row, listed)), protected=_protected(session), tokens=snapshot.tokens,
-        target=snapshot.target_tokens,
+        target=min(snapshot.target_tokens, int(snapshot.tokens * ASKED_SHARE)),
     )  # fmt: skip
     cached = (format or session.format) == session.format and session.format != "openai_responses"
     messages = [*view, {"role": "user", "content": task}]
@@ -122,7 +124,7 @@ def _protected(session: Session) -> str:
 
 def _beside(session: Session) -> dict[str, Any]:
     """Fields of the main call that the provider's cache counts as part of the prefix."""
-    system, tools = session.request_parts()
+    system, tools = session.system, session.tools
     found: dict[str, Any] = {"tools": tools} if tools else {}
     if system is not None and session.format == "anthropic_messages":
         found["system"] = system
@@ -153,7 +155,3 @@ def _plain(view: Sequence[Message]) -> str:
 def unchanged(session: Session, item: Item) -> bool:
     """Whether an id still stands for the item that the planner was told of: after a branch it may be another."""
     return session.engine.log.item_at(item.id) == item
-
-
-def level_now(session: Session, item: int) -> Level:
-    return session.level(item)

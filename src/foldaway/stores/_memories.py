@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from heapq import nsmallest
 
@@ -15,11 +15,12 @@ from foldaway.stores._memory_rows import (
     SAME_SUBJECT,
     Scope,
     Who,
-    by_digest,
+    by_handle,
     checked,
-    digest_of,
-    digests,
+    handle_of,
+    handles,
     newest,
+    own_rows,
     public_id,
     read,
     scopes,
@@ -29,8 +30,8 @@ from foldaway.stores._times import parsed
 from foldaway.stores._vectors import Vectors
 
 _INSERT = """INSERT INTO memories (scope, tenant, superseded, told_at, expires_at, words, item, access, kind, pool,
-    subject, task, source, session, owner, digest, packed, data)
-    VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+    subject, task, source, session, owner, handle, digest, packed, data)
+    VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 _ADD_TO_SCOPE = """INSERT INTO memory_scopes (scope, memories, words, first, last) VALUES (?, ?, ?, ?, ?)
     ON CONFLICT (scope) DO UPDATE SET memories = memory_scopes.memories + excluded.memories,
     words = memory_scopes.words + excluded.words, last = excluded.last"""
@@ -58,32 +59,12 @@ class SqlMemories(SqlBase):
 
     def put_memories(self, reader: Reader, memories: Sequence[Memory]) -> list[str]:
         """Raises StoreError for an empty text, an unknown access or what is no time; then nothing is kept."""
-        owner = named("owner", reader.owner)
-        now = self._now()
-        kept = [(checked(memory), parsed(memory.at) if memory.at else now) for memory in memories]
-        ends = [parsed(memory.expires_at) if memory.expires_at else None for memory in memories]
-        if not kept:
-            return []
-        self._expire_due(owner, now)
-        with self._writing() as db:
-            tenant = self._tenant(db, owner)
-            db.enter(tenant)
-            who = Who(tenant, owner, ())
-            added: dict[int, _Added] = {}
-            ids = [
-                self._put(db, who, memory, told_at, end, added)
-                for (memory, told_at), end in zip(kept, ends, strict=True)
-            ]
-            # In one order: two writers that wait for each other's scopes would wait for ever.
-            for scope in sorted(added):
-                got = added[scope]
-                db.run(_ADD_TO_SCOPE, scope, len(got.rows), got.words, got.rows[0], got.rows[-1])
-            return ids
+        return self._told(reader, memories, with_ids=False)
 
     def memories(self, reader: Reader, ids: Sequence[str]) -> list[Memory]:
-        wanted = {public: digest for public in ids if (digest := digest_of(public)) is not None}
+        wanted = {public: handle for public in ids if (handle := handle_of(public)) is not None}
         with self._looking(reader) as (db, who):
-            found = {memory.id: memory for memory in read(db, who, by_digest(db, who, list(wanted.values())))}
+            found = {memory.id: memory for memory in read(db, who, by_handle(db, who, list(wanted.values())))}
         return [found[public] for public in ids if public in found]
 
     def find_memories(self, reader: Reader, among: Filter, limit: int = 1000) -> list[Memory]:
@@ -114,11 +95,11 @@ class SqlMemories(SqlBase):
         with self._reading() as db:
             db.enter(0)
             rows = self._vectors.missing(db, model, limit)
-        return [(public_id(bytes(digest)), unpack(packed, bytes(data))) for digest, packed, data in rows]
+        return [(public_id(bytes(handle)), unpack(packed, bytes(data))) for handle, packed, data in rows]
 
     def put_vectors(self, model: str, vectors: Sequence[tuple[str, Sequence[float]]]) -> None:
         """Raises StoreError when a vector's length is not that of this model's others; then none is kept."""
-        known = [(digest, vector) for public, vector in vectors if (digest := digest_of(public)) is not None]
+        known = [(handle, vector) for public, vector in vectors if (handle := handle_of(public)) is not None]
         if known:
             with self._writing() as db:
                 db.enter(0)
@@ -126,9 +107,9 @@ class SqlMemories(SqlBase):
 
     def mark_contradiction(self, reader: Reader, one: str, other: str) -> None:
         """Raises StoreError when either is not the reader's to see, both are the same, or none is its own."""
-        both = [digest_of(one), digest_of(other)]
+        both = [handle_of(one), handle_of(other)]
         with self._deciding(reader) as (db, who):
-            rows = by_digest(db, who, [digest for digest in both if digest is not None])
+            rows = by_handle(db, who, [handle for handle in both if handle is not None])
             if one == other or len(rows) != 2:
                 raise StoreError("a contradiction needs two memories that this reader may see")
             if who.tenant not in (row[3] for row in rows):
@@ -139,9 +120,9 @@ class SqlMemories(SqlBase):
 
     def forget_memories(self, reader: Reader, ids: Sequence[str]) -> int:
         """Merging the word index, so that no trace stays in it, takes time: seconds at a million memories."""
-        wanted = list(dict.fromkeys(digest for public in ids if (digest := digest_of(public)) is not None))
+        wanted = list(dict.fromkeys(handle for public in ids if (handle := handle_of(public)) is not None))
         with self._deciding(reader) as (db, who):
-            mine = sorted(row[0] for row in by_digest(db, who, wanted) if row[3] == who.tenant)
+            mine = sorted(row[0] for row in by_handle(db, who, wanted) if row[3] == who.tenant)
             self._drop(db, [doomed for row in mine for doomed in db.rows(f"{_DOOMED} WHERE id = ?", row)])
             drop_tenant_if_empty(db, who.tenant)
         if mine:
@@ -158,7 +139,60 @@ class SqlMemories(SqlBase):
             self._purge()
         return gone
 
+    # Copies
+
+    def export_memories(self, reader: Reader, after: str = "", limit: int = 1000) -> list[Memory]:
+        with self._looking(reader) as (db, who):
+            last = [row[0] for handle in [handle_of(after)] if handle for row in by_handle(db, who, [handle])]
+            if limit <= 0 or (after and not last):
+                return []
+            return read(db, who, own_rows(db, who, last[0] if last else 0, limit))
+
+    def import_memories(self, reader: Reader, memories: Sequence[Memory]) -> list[str]:
+        ids = self._told(reader, memories, with_ids=True)
+        for memory, public in zip(memories, ids, strict=True):
+            for other in memory.contradicts:
+                # What it contradicts may come with a later batch, which then marks both.
+                with suppress(StoreError):
+                    self.mark_contradiction(reader, public, other)
+        return ids
+
     # Inside
+
+    def _told(self, reader: Reader, memories: Sequence[Memory], *, with_ids: bool) -> list[str]:
+        owner = named("owner", reader.owner)
+        now = self._now()
+        kept = [(checked(memory), parsed(memory.at) if memory.at else now) for memory in memories]
+        ends = [parsed(memory.expires_at) if memory.expires_at else None for memory in memories]
+        if not kept:
+            return []
+        return self._keep(owner, now, kept, ends, with_ids=with_ids)
+
+    def _keep(
+        self,
+        owner: bytes,
+        now: int,
+        kept: Sequence[tuple[Memory, int]],
+        ends: Sequence[int | None],
+        *,
+        with_ids: bool,
+    ) -> list[str]:
+        """`with_ids`: under the ids they have, unless such an id is taken."""
+        self._expire_due(owner, now)
+        with self._writing() as db:
+            tenant = self._tenant(db, owner)
+            db.enter(tenant)
+            who = Who(tenant, owner, ())
+            added: dict[int, _Added] = {}
+            ids = []
+            for (memory, told_at), end in zip(kept, ends, strict=True):
+                handle = handle_of(memory.id) if with_ids else None
+                ids.append(self._put(db, who, memory, told_at, end, added, handle))
+            # In one order: two writers that wait for each other's scopes would wait for ever.
+            for scope in sorted(added):
+                got = added[scope]
+                db.run(_ADD_TO_SCOPE, scope, len(got.rows), got.words, got.rows[0], got.rows[-1])
+            return ids
 
     @contextmanager
     def _looking(self, reader: Reader) -> Iterator[tuple[Transaction, Who]]:
@@ -220,23 +254,26 @@ class SqlMemories(SqlBase):
         told_at: int,
         end: int | None,
         added: dict[int, _Added],
+        wanted: bytes | None,
     ) -> str:
         scope, subject, text = self._scope(memory.pool, who.tenant), blob(memory.key), blob(memory.text)
         names = [blob(name) for name in (memory.access, memory.kind, memory.pool)]
         digest = self._keyed(b"memory", who.tenant, *names, subject, text)
-        row = _told_again(db, digest, told_at, end)
+        row, handle = _told_again(db, digest, told_at, end)
         if row is None:
+            free = wanted is not None and not db.rows("SELECT 1 FROM memories WHERE handle = ?", wanted)
+            handle = wanted if wanted is not None and free else digest
             words, count = memory_words.terms(memory.key, memory.text)
             others = [blob(name) for name in (memory.task, memory.source, memory.session)]
             facts = (scope, who.tenant, told_at, end, count, memory.item, *names, subject, *others, who.owner)
-            row = db.insert(_INSERT, *facts, digest, *pack(text))
+            row = db.insert(_INSERT, *facts, handle, digest, *pack(text))
             db.index_words(memory_words.INDEX, row, memory_words.scoped(scope, words))
             got = added.setdefault(scope, _Added())
             got.rows.append(row)
             got.words += count
         if row and subject:
             _supersede(db, row, told_at, scope, who.tenant, subject)
-        return public_id(digest)
+        return public_id(handle)
 
     def _drop(self, db: Transaction, doomed: Sequence[Row]) -> None:
         """Delete these rows (as `_DOOMED` reads them) with all that hangs on them."""
@@ -263,18 +300,18 @@ def _who(db: Transaction, owner: bytes, reader: Reader) -> Who:
 
 
 def _public(db: Transaction, found: Sequence[tuple[int, float]]) -> list[tuple[str, float]]:
-    names = digests(db, [row for row, _ in found])
+    names = handles(db, [row for row, _ in found])
     return [(public_id(names[row]), score) for row, score in found if row in names]
 
 
-def _told_again(db: Transaction, digest: bytes, told_at: int, end: int | None) -> int | None:
-    """The row that says this already (0: and nothing is newer about it), None when there is none."""
-    for row, before in db.rows("SELECT id, told_at FROM memories WHERE digest = ?", digest):
+def _told_again(db: Transaction, digest: bytes, told_at: int, end: int | None) -> tuple[int | None, bytes]:
+    """The row that says this already (0: and nothing is newer about it; None: there is none), and its handle."""
+    for row, before, handle in db.rows("SELECT id, told_at, handle FROM memories WHERE digest = ?", digest):
         if before >= told_at:
-            return 0
+            return 0, bytes(handle)
         db.run("UPDATE memories SET told_at = ?, expires_at = ? WHERE id = ?", told_at, end, row)
-        return int(row)
-    return None
+        return int(row), bytes(handle)
+    return None, b""
 
 
 def _supersede(db: Transaction, row: int, at: int, scope: int, tenant: int, subject: bytes) -> None:

@@ -17,9 +17,9 @@ from foldaway.stores._times import iso, parsed
 MOST_VARIABLES = 500
 """Ids in one statement."""
 _PREFIX = "m:"
-_DIGEST_BYTES = 16
+_HANDLE_BYTES = 16
 _EVERYTHING = Filter(pools=())
-_COLUMNS = """m.id, m.digest, m.scope, m.tenant, m.superseded, m.told_at, m.expires_at, m.item, m.access, m.kind,
+_COLUMNS = """m.id, m.handle, m.scope, m.tenant, m.superseded, m.told_at, m.expires_at, m.item, m.access, m.kind,
     m.pool, m.subject, m.task, m.source, m.session, m.owner, m.packed, m.data"""
 
 
@@ -120,14 +120,14 @@ def _fields(among: Filter) -> tuple[list[str], list[object], str]:
     return conditions, values, index
 
 
-def public_id(digest: bytes) -> str:
-    return _PREFIX + digest.hex()
+def public_id(handle: bytes) -> str:
+    return _PREFIX + handle.hex()
 
 
-def digest_of(public: str) -> bytes | None:
+def handle_of(public: str) -> bytes | None:
     """None when it is no id of a memory."""
     hexed = public.removeprefix(_PREFIX)
-    if hexed == public or len(hexed) != 2 * _DIGEST_BYTES or hexed != hexed.lower():
+    if hexed == public or len(hexed) != 2 * _HANDLE_BYTES or hexed != hexed.lower():
         return None
     try:
         return bytes.fromhex(hexed) if hexed.isalnum() else None
@@ -135,31 +135,43 @@ def digest_of(public: str) -> bytes | None:
         return None
 
 
-def digests(db: Transaction, rows: Sequence[int]) -> dict[int, bytes]:
-    """The digests of these rows, whoever's they are."""
+def handles(db: Transaction, rows: Sequence[int]) -> dict[int, bytes]:
+    """The handles of these rows, whoever's they are."""
     found: dict[int, bytes] = {}
     for start in range(0, len(rows), MOST_VARIABLES):
         part = rows[start : start + MOST_VARIABLES]
         found.update(
-            (row, bytes(digest))
-            for row, digest in db.rows(f"SELECT id, digest FROM memories WHERE id IN ({_marks(part)})", *part)
+            (row, bytes(handle))
+            for row, handle in db.rows(f"SELECT id, handle FROM memories WHERE id IN ({_marks(part)})", *part)
         )
     return found
 
 
-def by_digest(db: Transaction, who: Who, wanted: Sequence[bytes]) -> list[Row]:
-    """The rows of these digests that may be seen, in no order; columns as `read` takes them."""
+def by_handle(db: Transaction, who: Who, wanted: Sequence[bytes]) -> list[Row]:
+    """The rows of these handles that may be seen, in no order; columns as `read` takes them."""
     condition, values = visible(who)
     found: list[Row] = []
     for start in range(0, len(wanted), MOST_VARIABLES):
         part = wanted[start : start + MOST_VARIABLES]
-        sql = f"SELECT {_COLUMNS} FROM memories m WHERE m.digest IN ({_marks(part)}) AND {condition}"
+        sql = f"SELECT {_COLUMNS} FROM memories m WHERE m.handle IN ({_marks(part)}) AND {condition}"
         found += db.rows(sql, *part, *values)
     return found
 
 
 def newest(db: Transaction, scope: Scope, limit: int) -> list[Row]:
-    return scope.rows(db, _COLUMNS, "ORDER BY m.told_at DESC, m.digest LIMIT ?", limit)
+    return scope.rows(db, _COLUMNS, "ORDER BY m.told_at DESC, m.handle LIMIT ?", limit)
+
+
+def own_rows(db: Transaction, who: Who, after: int, limit: int) -> list[Row]:
+    """The reader's own of all scopes, in the order told, from behind the row `after`."""
+    parts = [
+        row
+        for part in ("m.scope = ? AND m.id > ?", "m.tenant = ? AND m.scope < 0 AND m.id > ?")
+        for row in db.rows(
+            f"SELECT {_COLUMNS} FROM memories m WHERE {part} ORDER BY m.id LIMIT ?", who.tenant, after, limit
+        )
+    ]
+    return sorted(parts, key=lambda row: int(row[0]))[:limit]
 
 
 def read(db: Transaction, who: Who, rows: Sequence[Row]) -> list[Memory]:
@@ -169,10 +181,10 @@ def read(db: Transaction, who: Who, rows: Sequence[Row]) -> list[Memory]:
 
 
 def _memory(db: Transaction, row: Row, against: Sequence[bytes]) -> Memory:
-    (_, digest, scope, tenant, superseded, told_at, expires_at, item, *names, owner, packed, data) = row
+    (_, handle, scope, tenant, superseded, told_at, expires_at, item, *names, owner, packed, data) = row
     access, kind, pool, subject, task, source, session = (text_of(bytes(name)) for name in names)
     return Memory(
-        id=public_id(bytes(digest)),
+        id=public_id(bytes(handle)),
         text=unpack(packed, bytes(data)),
         kind=kind,
         key=subject,
@@ -192,7 +204,7 @@ def _memory(db: Transaction, row: Row, against: Sequence[bytes]) -> Memory:
 
 def _successor(db: Transaction, scope: int, tenant: int, subject: bytes) -> str:
     """Its id is told even to those who may not read it: they must know that what they have is outdated."""
-    rows = db.rows(f"SELECT digest FROM memories WHERE {SAME_SUBJECT} AND superseded = 0", scope, tenant, subject)
+    rows = db.rows(f"SELECT handle FROM memories WHERE {SAME_SUBJECT} AND superseded = 0", scope, tenant, subject)
     return public_id(bytes(rows[0][0])) if rows else ""
 
 
@@ -204,10 +216,10 @@ def _contradictions(db: Transaction, who: Who, rows: Sequence[int]) -> dict[int,
     found: dict[int, list[bytes]] = {}
     for start in range(0, len(rows), MOST_VARIABLES):
         part = rows[start : start + MOST_VARIABLES]
-        sql = f"""SELECT c.one, m.digest FROM contradictions c JOIN memories m ON m.id = c.other
+        sql = f"""SELECT c.one, m.handle FROM contradictions c JOIN memories m ON m.id = c.other
             WHERE c.one IN ({_marks(part)}) AND {condition}"""
-        for one, digest in db.rows(sql, *part, *values):
-            found.setdefault(one, []).append(bytes(digest))
+        for one, handle in db.rows(sql, *part, *values):
+            found.setdefault(one, []).append(bytes(handle))
     return found
 
 

@@ -60,13 +60,14 @@ _FIRST = (
 )
 
 _SECOND = (
+    # `digest` names what a memory says, by this store's secret; `handle` is its id, which stays when it moves here.
     # A scope is whose memories (a tenant's number) or which pool's (a negative number): see `_asking`.
     """CREATE TABLE memories (
         id INTEGER PRIMARY KEY AUTOINCREMENT, scope INTEGER NOT NULL, tenant INTEGER NOT NULL,
         superseded INTEGER NOT NULL, told_at INTEGER NOT NULL, expires_at INTEGER, words INTEGER NOT NULL,
         item INTEGER NOT NULL, access BLOB NOT NULL, kind BLOB NOT NULL, pool BLOB NOT NULL, subject BLOB NOT NULL,
         task BLOB NOT NULL, source BLOB NOT NULL, session BLOB NOT NULL, owner BLOB NOT NULL,
-        digest BLOB NOT NULL UNIQUE, packed INTEGER NOT NULL, data BLOB NOT NULL)""",
+        handle BLOB NOT NULL UNIQUE, digest BLOB NOT NULL UNIQUE, packed INTEGER NOT NULL, data BLOB NOT NULL)""",
     "CREATE INDEX memories_told ON memories (scope, told_at)",
     "CREATE INDEX memories_kind ON memories (scope, kind, told_at)",
     "CREATE INDEX memories_subject ON memories (scope, subject) WHERE length(subject) > 0",

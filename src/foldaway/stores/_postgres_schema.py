@@ -56,8 +56,8 @@ _MEMORIES = (
     f"""CREATE TABLE memories ({_ID}, scope BIGINT NOT NULL, tenant BIGINT NOT NULL, superseded INTEGER NOT NULL,
         told_at BIGINT NOT NULL, expires_at BIGINT, words BIGINT NOT NULL, item BIGINT NOT NULL,
         access BYTEA NOT NULL, kind BYTEA NOT NULL, pool BYTEA NOT NULL, subject BYTEA NOT NULL, task BYTEA NOT NULL,
-        source BYTEA NOT NULL, session BYTEA NOT NULL, owner BYTEA NOT NULL, digest BYTEA NOT NULL UNIQUE,
-        packed INTEGER NOT NULL, data BYTEA NOT NULL)""",
+        source BYTEA NOT NULL, session BYTEA NOT NULL, owner BYTEA NOT NULL, handle BYTEA NOT NULL UNIQUE,
+        digest BYTEA NOT NULL UNIQUE, packed INTEGER NOT NULL, data BYTEA NOT NULL)""",
     "CREATE INDEX memories_told ON memories (scope, told_at)",
     "CREATE INDEX memories_kind ON memories (scope, kind, told_at)",
     *(
@@ -101,15 +101,15 @@ def _policies(table: str, shown: str, kept: str) -> tuple[str, ...]:
 
 
 _NAMED_TENANT = "(id = (SELECT foldaway_tenant()) OR encode(name, 'hex') = current_setting('foldaway.user', true))"
-_NAMED_SESSION = f"({_OWN} OR handle = current_setting('foldaway.session', true))"
+_NAMED_SESSION = f"({_KEPT} OR handle = current_setting('foldaway.session', true))"
 
 _RIGHTS = (
-    *_policies("tenants", _NAMED_TENANT, _NAMED_TENANT),
+    *_policies("tenants", f"({_NAMED_TENANT} OR (SELECT foldaway_tenant()) = 0)", _NAMED_TENANT),
     *_policies("sessions", _NAMED_SESSION, _OWN),
     *(
         statement
         for table in ("deleting", "contents", "branches", "records", "ledger", "texts", "notes", "words")
-        for statement in _policies(table, _OWN, _OWN)
+        for statement in _policies(table, _KEPT, _OWN)
     ),
     *(statement for table in ("memories", "vectors", "memory_words") for statement in _policies(table, _SHOWN, _KEPT)),
     _lookup("words", _OWN),

@@ -29,9 +29,9 @@ class PgVectors(Vectors):
         # Reading the memory locks it: it cannot be deleted before its vector is there to go with it.
         db.run_many(
             """INSERT INTO vectors (memory, model, tenant, scope, access, data)
-            SELECT id, ?, tenant, scope, access, ?::vector FROM memories WHERE digest = ? FOR KEY SHARE
+            SELECT id, ?, tenant, scope, access, ?::vector FROM memories WHERE handle = ? FOR KEY SHARE
             ON CONFLICT (memory, model) DO UPDATE SET data = excluded.data""",
-            [(number, _text(vector), digest) for digest, vector in vectors],
+            [(number, _text(vector), handle) for handle, vector in vectors],
         )
 
     def drop(self, db: Transaction, row: int) -> None:
@@ -39,7 +39,7 @@ class PgVectors(Vectors):
 
     def missing(self, db: Transaction, model: str, limit: int) -> list[Row]:
         number, _ = find_model(db, model)
-        sql = """SELECT m.digest, m.packed, m.data FROM memories m WHERE NOT EXISTS
+        sql = """SELECT m.handle, m.packed, m.data FROM memories m WHERE NOT EXISTS
             (SELECT 1 FROM vectors v WHERE v.memory = m.id AND v.model = ?) ORDER BY m.id LIMIT ?"""
         return db.rows(sql, number, max(limit, 0))
 

@@ -6,11 +6,13 @@ it reads or writes carries that session's number. Contents are shared within a t
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from foldaway.errors import StoreError
-from foldaway.protocols import Hit, Note, SessionKey
+from foldaway.protocols import Hit, Note, SessionCopy, SessionKey, StoreStats
+from foldaway.stores import _copies
 from foldaway.stores._base import drop_tenant_if_empty, find_tenant, named
 from foldaway.stores._memories import SqlMemories
 from foldaway.stores._search import index_words, search_words, unindex
@@ -121,16 +123,7 @@ class SqlStore(SqlMemories):
         """
         told_at = parsed(at) if at is not None else self._now()
         with self._writing() as db:
-            found = self._session(db, session)
-            superseded = bool(key) and _supersede(db, found, blob(key), told_at)
-            content = content_id(db, self._secret, found.tenant, text)
-            row = db.insert(_NEW_TEXT, found.id, b"", content)
-            handle = _NOTE_REF + self._handle(b"note", found.id, row)[:24]
-            count = index_words(db, found, row, f"{key}\n{text}")
-            change = "UPDATE texts SET ref = ?, words = ?, superseded = ? WHERE id = ?"
-            db.run(change, blob(handle), count, int(superseded), row)
-            db.run("INSERT INTO notes VALUES (?, ?, ?, ?)", row, found.id, blob(key), told_at)
-        return Note(handle=handle, key=key, text=text, at=iso(told_at), superseded=superseded)
+            return self._tell(db, self._session(db, session), key, text, told_at)
 
     def notes(self, session: str) -> list[Note]:
         with self._reading() as db:
@@ -157,7 +150,53 @@ class SqlStore(SqlMemories):
         with self._reading() as db:
             return search_words(db, self._session(db, session), query, limit)
 
+    # Copies
+
+    def users(self) -> list[str]:
+        with self._reading() as db:
+            return _copies.users(db)
+
+    def export_session(self, session: str) -> SessionCopy:
+        with self._reading() as db:
+            found = self._session(db, session)
+            return _copies.export(db, found, _notes(db, found, "ORDER BY n.id"))
+
+    def import_session(self, session: str, copy: SessionCopy) -> None:
+        with self._writing() as db:
+            found = self._session(db, session)
+            _copies.check_empty(db, found)
+            for number, branch in enumerate(copy.branches):
+                if number:
+                    at = (branch.parent, branch.records_at, branch.ledger_at)
+                    db.run("INSERT INTO branches VALUES (?, ?, ?, ?, ?)", found.id, number, *at)
+                self._add(db, "records", found, number, branch.records_at, branch.records)
+                self._add(db, "ledger", found, number, branch.ledger_at, branch.ledger)
+            db.run("UPDATE sessions SET head = ? WHERE id = ?", copy.head, found.id)
+            for note in copy.notes:
+                self._tell(db, found, note.key, note.text, parsed(note.at), note.handle)
+            for ref, text in copy.texts:
+                self._index(db, found, ref, text)
+
+    def stats(self) -> StoreStats:
+        with self._reading() as db:
+            return _copies.count(db, self._total_bytes(db))
+
+    @abstractmethod
+    def _total_bytes(self, db: Transaction) -> int:
+        """What the store takes on disk, or in memory."""
+
     # Inside
+
+    def _tell(self, db: Transaction, found: Session, key: str, text: str, told_at: int, handle: str = "") -> Note:
+        superseded = bool(key) and _supersede(db, found, blob(key), told_at)
+        content = content_id(db, self._secret, found.tenant, text)
+        row = db.insert(_NEW_TEXT, found.id, b"", content)
+        handle = handle or _NOTE_REF + self._handle(b"note", found.id, row)[:24]
+        count = index_words(db, found, row, f"{key}\n{text}")
+        change = "UPDATE texts SET ref = ?, words = ?, superseded = ? WHERE id = ?"
+        db.run(change, blob(handle), count, int(superseded), row)
+        db.run("INSERT INTO notes VALUES (?, ?, ?, ?)", row, found.id, blob(key), told_at)
+        return Note(handle=handle, key=key, text=text, at=iso(told_at), superseded=superseded)
 
     def _find(self, db: Transaction, handle: str) -> Session | None:
         if not handle.isascii() or "\0" in handle:

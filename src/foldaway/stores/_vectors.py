@@ -24,7 +24,7 @@ from foldaway.stores._tables import Row, Transaction, blob
 if TYPE_CHECKING:
     from foldaway.stores._mirror import Mirrors
 
-_MISSING = """SELECT m.id, m.digest, m.packed, m.data FROM memories m WHERE m.id > ?
+_MISSING = """SELECT m.id, m.handle, m.packed, m.data FROM memories m WHERE m.id > ?
     AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.memory = m.id AND v.model = ?) ORDER BY m.id LIMIT ?"""
 
 
@@ -33,7 +33,7 @@ class Vectors(ABC):
 
     @abstractmethod
     def put(self, db: Transaction, model: str, vectors: Sequence[tuple[bytes, Sequence[float]]]) -> None:
-        """Keep these, by the digest of their memory."""
+        """Keep these, by the handle of their memory."""
 
     @abstractmethod
     def drop(self, db: Transaction, row: int) -> None:
@@ -41,7 +41,7 @@ class Vectors(ABC):
 
     @abstractmethod
     def missing(self, db: Transaction, model: str, limit: int) -> list[Row]:
-        """(digest, packed, data) of memories without a vector of this model, the one told first at the head."""
+        """(handle, packed, data) of memories without a vector of this model, the one told first at the head."""
 
     @abstractmethod
     def nearest(
@@ -65,10 +65,10 @@ class BlobVectors(Vectors):
 
     def put(self, db: Transaction, model: str, vectors: Sequence[tuple[bytes, Sequence[float]]]) -> None:
         number = known_model(db, model, len(vectors[0][1]))
-        for digest, vector in vectors:
+        for handle, vector in vectors:
             data = packed_vector(vector)
             check_length(model, number[1], len(vector))
-            for row, scope in db.rows("SELECT id, scope FROM memories WHERE digest = ?", digest):
+            for row, scope in db.rows("SELECT id, scope FROM memories WHERE handle = ?", handle):
                 # A new row, not a changed one: mirrors read on from the highest id.
                 db.run("DELETE FROM vectors WHERE memory = ? AND model = ?", row, number[0])
                 insert = "INSERT INTO vectors (model, scope, memory, data) VALUES (?, ?, ?, ?)"

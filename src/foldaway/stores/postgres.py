@@ -182,6 +182,11 @@ class PostgresStore(SqlStore):
         with self._transaction(_WRITE) as transaction:
             yield transaction
 
+    def _total_bytes(self, db: Transaction) -> int:
+        sizes = """SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class c
+            JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = ? AND c.relkind = 'r'"""
+        return int(db.rows(sizes, self._schema)[0][0])
+
     def _purge(self) -> None:
         """Dead rows go as far as no running transaction of another process may still see them."""
         with self._border(), self._pool.connection() as connection:

@@ -11,7 +11,17 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from foldaway.protocols import Filter, Hit, Memory, Note, Reader, SessionKey, Store
+from foldaway.protocols import (
+    Filter,
+    Hit,
+    Memory,
+    Note,
+    Reader,
+    SessionCopy,
+    SessionKey,
+    Store,
+    StoreStats,
+)
 
 # Text may be JSON inside JSON: a word can start right behind an escaped line break, whose letter is no part of it.
 _START = r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrtbf])|(?<=\\u[0-9A-Fa-f]{4}))"
@@ -249,6 +259,26 @@ class RedactingStore:
     def expire_memories(self, now: str) -> int:
         return self.inner.expire_memories(now)
 
+    def export_memories(self, reader: Reader, after: str = "", limit: int = 1000) -> list[Memory]:
+        return self.inner.export_memories(reader, after, limit)
+
+    def import_memories(self, reader: Reader, memories: Sequence[Memory]) -> list[str]:
+        return self.inner.import_memories(reader, [_redacted(memory) for memory in memories])
+
+    # Copies
+
+    def users(self) -> list[str]:
+        return self.inner.users()
+
+    def export_session(self, session: str) -> SessionCopy:
+        return self.inner.export_session(session)
+
+    def import_session(self, session: str, copy: SessionCopy) -> None:
+        self.inner.import_session(session, _redacted_copy(copy))
+
+    def stats(self) -> StoreStats:
+        return self.inner.stats()
+
     def delete(self, session: str) -> None:
         self.inner.delete(session)
 
@@ -265,3 +295,15 @@ def _redacted_filter(among: Filter) -> Filter:
     """The filter as what it looks for was stored."""
     keys, tasks, sources = (tuple(map(redact, names)) for names in (among.keys, among.tasks, among.sources))
     return replace(among, keys=keys, tasks=tasks, sources=sources)
+
+
+def _redacted_copy(copy: SessionCopy) -> SessionCopy:
+    return replace(
+        copy,
+        branches=tuple(
+            replace(branch, records=tuple(map(redact, branch.records)), ledger=tuple(map(redact, branch.ledger)))
+            for branch in copy.branches
+        ),
+        notes=tuple(replace(note, key=redact(note.key), text=redact(note.text)) for note in copy.notes),
+        texts=tuple((ref, redact(text)) for ref, text in copy.texts),
+    )

@@ -34,6 +34,14 @@ _MAKING = threading.Lock()
 _CHECKPOINT_PAGES = 250
 _LOG_BYTES = 1 << 20
 _RETRY_SECONDS = 0.02
+_SETTINGS = (
+    # Frames are written at commit only: a log's unfinished tail then means a process that died.
+    "cache_spill = OFF",
+    "cache_size = -32768",
+    "secure_delete = ON",
+    "temp_store = MEMORY",
+    "trusted_schema = OFF",
+)
 _WAITABLE = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
 _ADVICE = {
     sqlite3.SQLITE_NOTADB: "is not an SQLite database; move it away or choose another path",
@@ -149,8 +157,13 @@ class SqliteStore(SqlStore):
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         patiently(lambda: self._check_kind(connection))
-        # Frames are written at commit only: a log's unfinished tail then means a process that died.
-        for setting in ("cache_spill = OFF", "secure_delete = ON", "temp_store = MEMORY", "trusted_schema = OFF"):
+        for setting in (
+            "cache_spill = OFF",
+            "cache_size = -32768",
+            "secure_delete = ON",
+            "temp_store = MEMORY",
+            "trusted_schema = OFF",
+        ):
             connection.execute(f"PRAGMA {setting}")
         mode = patiently(lambda: connection.execute("PRAGMA journal_mode = WAL").fetchone()[0])
         if mode not in ("wal", "memory"):
@@ -239,6 +252,10 @@ class SqliteStore(SqlStore):
     def _writing(self) -> Iterator[Transaction]:
         with self._transaction("BEGIN IMMEDIATE") as transaction:
             yield transaction
+
+    def _total_bytes(self, db: Transaction) -> int:
+        ((pages, each),) = db.rows("SELECT page_count, page_size FROM pragma_page_count(), pragma_page_size()")
+        return int(pages * each) + _wal.size(self._path)
 
     def _purge(self) -> None:
         with self._lock, self._border():

@@ -34,6 +34,10 @@ class MemoriesContract:
     def make(self, folder: Path, clock: Clock) -> Store:
         raise NotImplementedError
 
+    def other(self, folder: Path, clock: Clock) -> Store:
+        """Another store of this kind, which shares nothing with those of `make`."""
+        return self.make(folder, clock)
+
     def store(self, folder: Path) -> tuple[Store, FixedClock]:
         clock = FixedClock()
         return self.make(folder, clock), clock
@@ -272,6 +276,39 @@ class MemoriesContract:
             assert "numbers" in refusal(call)
         assert store.without_vector("m", 9) == [(late, "late")]
         assert store.by_vector(ANN, OWN, "m", unit(1, 0), 0) == []
+
+    # Copies
+
+    def test_exported_memories_are_the_same_in_another_store(self, tmp_path: Path) -> None:
+        (tmp_path / "one").mkdir()
+        (tmp_path / "two").mkdir()
+        store, clock = self.store(tmp_path / "one")
+        ids = store.put_memories(
+            ANN,
+            [
+                Memory(text="gate 4", key="gate", at=DAY.format(1), task="t", session="s", item=4),
+                Memory(text="gate 9", key="gate", at=DAY.format(1), expires_at=DAY.format(20)),
+                Memory(text="for the team", pool="team", access="group:writers"),
+            ],
+        )
+        store.mark_contradiction(ANN, ids[0], ids[2])
+        store.put_memories(BOB, [Memory(text="of another", pool="team", access="public")])
+        exported = store.export_memories(ANN)
+        assert [memory.id for memory in exported] == ids
+        assert store.export_memories(ANN, limit=2) == exported[:2]
+        assert store.export_memories(ANN, after=ids[1]) == exported[2:]
+        assert store.export_memories(ANN, after=ids[2]) == store.export_memories(ANN, after="m:") == []
+        other = self.other(tmp_path / "two", clock)
+        assert other.import_memories(ANN, exported[:2]) == ids[:2]
+        assert other.import_memories(ANN, exported[2:]) == ids[2:]
+        assert other.export_memories(ANN) == exported
+        assert other.import_memories(ANN, exported) == ids
+        # Whoever hands in an id that is another's gets one of their own, and what is told is no import.
+        (eves,) = other.import_memories(EVE, [replace(exported[0], text="mine")])
+        assert eves not in ids
+        (told,) = other.put_memories(ANN, [replace(exported[0], text="changed", key="")])
+        assert told not in ids
+        assert other.put_memories(ANN, [Memory(text="for the team", pool="team", access="group:writers")]) == ids[2:]
 
     # Isolation
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from foldaway.protocols import Note, SessionKey, Store
+from foldaway.protocols import Memory, Note, Reader, SessionKey, Store
 from foldaway.testing.memories_contract import MemoriesContract
 from foldaway.testing.store_basics import Clock, FixedClock, refusal
 
@@ -309,6 +309,51 @@ class StoreContract(MemoriesContract):
         for number in range(20):
             self.told(store, other, f"tug {number}")
         assert store.search(session, "tug crane") == before
+
+    # Copies
+
+    def test_an_exported_session_is_the_same_in_another_store(self, tmp_path: Path) -> None:
+        (tmp_path / "one").mkdir()
+        (tmp_path / "two").mkdir()
+        store, session = self.opened(tmp_path / "one")
+        store.append(session, 0, 0, ["a", "lone \ud83d", "c"])
+        store.write_ledger(session, 0, ["one"])
+        first = store.fork(session, 0, 2)
+        store.append(session, first, 2, ["x" * 5000, "y"])
+        store.write_ledger(session, 0, ["two"])
+        store.write_ledger(session, first, ["three"])
+        second = store.fork(session, first, 1)
+        store.append(session, second, 1, ["z"])
+        note = self.told(store, session, "gate 4", key="gate", at="2031-01-01T00:00:00Z")
+        self.told(store, session, "gate 9", key="gate", at="2031-01-01T00:00:00Z")
+        store.index(session, [("12", "the crane stands"), ("2", "the tug lies")])
+        copy = store.export_session(session)
+        other = self.other(tmp_path / "two", self.clock)
+        made = other.open(SessionKey(user="user-one", name="main"))
+        other.import_session(made, copy)
+        assert other.export_session(made) == copy
+        for branch in (0, first, second):
+            assert other.read(made, branch) == store.read(session, branch)
+            assert other.read_ledger(made, branch) == store.read_ledger(session, branch)
+        assert (other.head(made), other.notes(made)) == (second, store.notes(session))
+        assert other.note(made, handle=note.handle) == store.note(session, handle=note.handle)
+        assert other.search(made, "crane gate") == store.search(session, "crane gate")
+        assert "empty" in refusal(lambda: other.import_session(made, copy))
+        assert other.append(made, second, 2, ["more"])
+
+    def test_the_users_and_what_is_kept_are_told_in_numbers(self, tmp_path: Path) -> None:
+        store, session = self.opened(tmp_path)
+        before = store.stats()
+        assert (store.users(), before.users, before.sessions, before.records) == (["user-one"], 1, 1, 0)
+        store.append(session, 0, 0, ["crane " * 2000, "short"])
+        self.told(store, session, "a note")
+        store.put_memories(Reader(owner="another"), [Memory(text="tug " * 1000)])
+        stats = store.stats()
+        assert store.users() == ["another", "user-one"]
+        assert (stats.users, stats.sessions, stats.records, stats.notes, stats.memories) == (2, 1, 2, 1, 1)
+        assert stats.raw_bytes == 12_000 + len("short") + len("a note") + 4_000
+        assert 0 < stats.kept_bytes < stats.raw_bytes / 10
+        assert stats.total_bytes > stats.kept_bytes
 
     # Delete
 

@@ -3,6 +3,7 @@
 Rules of price, as published by the vendors: OpenAI scales a picture into 2048 x 2048, then its shorter side to 768,
 and charges a base and a price for each 512-pixel tile; its small models charge for 32-pixel patches, 1,536 at most.
 Anthropic charges width * height / 750 after scaling to a longest side of 1,568 (2,576 from Claude 4.7 on).
+Google charges 263 tokens for a second of video with sound, OpenAI ten for a second of sound.
 A picture whose measures cannot be read (a URL, a file id, a damaged header) costs what the largest would.
 """
 
@@ -26,6 +27,9 @@ _DOCUMENT_MOST = 300_000
 _DOCUMENT_UNKNOWN = 6_000
 _SOUND_BYTES_PER_TOKEN = 1_600
 _SOUND_UNKNOWN = 1_000
+_VIDEO_TOKENS_PER_SECOND = 263
+_VIDEO_BYTES_PER_SECOND = 125_000
+_VIDEO_UNKNOWN_SECONDS = 60
 
 
 def pixel_size(data: str) -> tuple[int, int] | None:
@@ -174,6 +178,13 @@ def sound_tokens(base64_chars: int | None) -> int:
     if base64_chars is None:
         return _SOUND_UNKNOWN
     return max(1, math.ceil(base64_chars * 3 / 4 / _SOUND_BYTES_PER_TOKEN))
+
+
+def video_tokens(base64_chars: int | None) -> int:
+    """A flat figure for video by its size, 1 Mbit for a second; None: not known, a minute."""
+    if base64_chars is None:
+        return _VIDEO_TOKENS_PER_SECOND * _VIDEO_UNKNOWN_SECONDS
+    return _VIDEO_TOKENS_PER_SECOND * max(1, math.ceil(base64_chars * 3 / 4 / _VIDEO_BYTES_PER_SECOND))
 
 
 def split_data_url(url: Any) -> tuple[str, str] | None:

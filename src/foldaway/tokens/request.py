@@ -21,6 +21,7 @@ from foldaway.tokens.media import (
     pixel_size,
     sound_tokens,
     split_data_url,
+    video_tokens,
 )
 
 
@@ -224,6 +225,12 @@ class RequestCounter:
         data = holder.get("data") if isinstance(holder, dict) else None
         return sound_tokens(len(data) if isinstance(data, str) else None)
 
+    def _sound_at(self, block: Mapping[str, Any]) -> int:
+        return sound_tokens(_size_at(block.get("audio_url")))
+
+    def _video_at(self, block: Mapping[str, Any]) -> int:
+        return video_tokens(_size_at(block.get("video_url")))
+
     def _json(self, value: Any) -> int:
         """Tokens of a value's JSON; pictures, files and sealed texts found inside at their own price."""
         extra: list[int] = []
@@ -267,11 +274,19 @@ _BLOCKS: dict[str, Callable[[RequestCounter, Mapping[str, Any]], int]] = {
     "input_file": RequestCounter._document,
     "input_audio": RequestCounter._sound,
     "audio": RequestCounter._sound,
+    "audio_url": RequestCounter._sound_at,
+    "video_url": RequestCounter._video_at,
     "tool_use": RequestCounter._tool_use,
     "server_tool_use": RequestCounter._tool_use,
     "tool_result": RequestCounter._tool_result,
     "redacted_thinking": RequestCounter._redacted,
 }
+
+
+def _size_at(holder: Any) -> int | None:
+    """Base64 characters of what stands in an address itself; None for what lies elsewhere."""
+    found = split_data_url(holder.get("url") if isinstance(holder, Mapping) else holder)
+    return None if found is None else len(found[1])
 
 
 def _hidden(sealed: str) -> int:

@@ -18,7 +18,8 @@ def newest_agent_turn(log: Log) -> int:
     """The turn of the newest assistant message: nothing from there on was in a prompt before."""
     turns = log.turns
     for index in range(len(turns) - 1, -1, -1):
-        if turns[index].kind in _AGENT:
+        # A recall that we put in behind it is no answer of the model's.
+        if turns[index].kind in _AGENT and not log.own(index):
             return index
     return max(0, len(turns) - 1)
 

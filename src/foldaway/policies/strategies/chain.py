@@ -42,6 +42,8 @@ ANY = "*"
 """Key of a plan for every phase, or every agent, that has none of its own."""
 NOTE_HEAD = 150
 """Tokens of a fold note before its first line, and of a count that was a little off."""
+WASTED = 0.05
+"""Share of the room that may stay unused."""
 LEAST_SHARE = 0.3
 """Share of the room that the strategies get in any case, out of the budget, when the last turn fills the rest."""
 
@@ -69,15 +71,14 @@ class Chain:
 
     def propose(self, snapshot: Snapshot) -> Iterator[Proposal]:
         """Every free step at the level that the first strategy to want it gives it; all others folded."""
-        steps = candidates(snapshot)
-        left: list[Step] = list(steps)
+        steps, room = candidates(snapshot), self._room(snapshot)
         shown: dict[int, Level] = {}
-        room, spare = self._room(snapshot), 0
-        for link in self.links:
-            tokens = int(room * link.share) + spare
-            share = Allotment(snapshot=snapshot, tokens=tokens, steps=left, shown=shown, left=tokens)
-            yield from link.strategy.propose(snapshot, share)
-            spare = max(0, share.left)
+        proposals, spare = self._shared_out(snapshot, steps, room, 0, shown)
+        if spare > room * WASTED:
+            # The last ones had no use for all of theirs: the first ones choose again with that much more.
+            shown = {}
+            proposals, _ = self._shared_out(snapshot, steps, room, spare, shown)
+        yield from _latest(proposals)
         for step in steps:
             for item in step.items:
                 if step.visible and item.id not in shown:
@@ -86,6 +87,19 @@ class Chain:
             if number not in shown:
                 yield Change(item=number, level=Level.HIDDEN, reason="no strategy has room for its line")
 
+    def _shared_out(
+        self, snapshot: Snapshot, steps: Sequence[Step], room: int, spare: int, shown: dict[int, Level]
+    ) -> tuple[list[Proposal], int]:
+        """What the strategies want, and the tokens that none of them used. Fills `shown`."""
+        left = list(steps)
+        proposals: list[Proposal] = []
+        for link in self.links:
+            tokens = int(room * link.share) + spare
+            share = Allotment(snapshot=snapshot, tokens=tokens, steps=left, shown=shown, left=tokens)
+            proposals.extend(link.strategy.propose(snapshot, share))
+            spare = max(0, share.left)
+        return proposals, spare
+
     def _room(self, snapshot: Snapshot) -> int:
         """Tokens to share out: from the floor to the low watermark, less what is protected and what is handed in."""
         bound = {snapshot.item(i).turn for i in snapshot.protected if snapshot.level(i) is Level.RAW}
@@ -93,6 +107,12 @@ class Chain:
         whole = max(0, snapshot.target_tokens - snapshot.floor_tokens)
         ceiling = snapshot.budget_tokens - snapshot.floor_tokens - held - NOTE_HEAD
         return max(0, min(ceiling, max(whole - held, int(whole * LEAST_SHARE))))
+
+
+def _latest(proposals: Sequence[Proposal]) -> Iterator[Proposal]:
+    """Of several changes of one item the last: a line that got its literals later."""
+    last = {p.item: at for at, p in enumerate(proposals) if isinstance(p, Change)}
+    return (p for at, p in enumerate(proposals) if not isinstance(p, Change) or last[p.item] == at)
 
 
 @dataclass(frozen=True, slots=True)

@@ -188,12 +188,11 @@ class ChatFilter:
         altered = dict(delta)
         content = delta.get("content")
         if isinstance(content, str) and content:
-            if self._listening.directives:
-                content = self._gate.feed(content)
-                self._refresh()
-            altered["content"] = content
-            self._spoke = self._spoke or bool(content)
-            if not content:
+            goes = self._gate.feed(content) if self._listening.directives else content
+            self._refresh()
+            altered["content"] = goes
+            self._spoke = self._spoke or bool(goes)
+            if not goes:
                 del altered["content"]
         calls = delta.get("tool_calls")
         if isinstance(calls, list):
