@@ -103,4 +103,4 @@ test-models: models  ## tests with a real small model (minutes)
 	# Threads that spin while they wait starve each other where cores are shared; OpenMP reads this when it is loaded.
 	export OMP_WAIT_POLICY=passive FOLDAWAY_GGUF && \
 	  FOLDAWAY_GGUF="$$($(MODELS)/bin/python -c 'from foldaway.lab.likelihood.llama import model_file; print(model_file())')" && \
-	  $(MODELS)/bin/python -m pytest -q -rsP -W ignore tests/digesting/test_real_model.py tests/lab/likelihood/test_llama.py $(ARGS)
+	  $(MODELS)/bin/python -m pytest -q -rsP -W ignore tests/digesting/test_real_model.py tests/steering/test_real_model.py tests/lab/likelihood/test_llama.py $(ARGS)

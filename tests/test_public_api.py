@@ -10,9 +10,10 @@ import foldaway
 
 def test_all_is_pinned_and_sorted() -> None:
     assert foldaway.__all__ == [
-        "Change", "Commit", "Explanation", "FoldawayError", "Item", "Kind", "Level", "MemoryStore", "MissingExtra",
-        "OverBudget", "Prices", "Quirks", "ReadError", "RecallError", "Recalled", "Session", "SettingsError",
-        "SqliteStore", "StoreError", "View", "WireError", "delimiter_result", "delimiter_tool", "fit", "tool",
+        "Action", "Change", "Commit", "Explanation", "FoldawayError", "Item", "Kind", "Level", "MemoryStore",
+        "MissingExtra", "OverBudget", "PlanEntry", "Prices", "ProposedPlan", "Quirks", "ReadError", "RecallError",
+        "Recalled", "Session", "SettingsError", "SqliteStore", "StoreError", "Triggers", "View", "WireError",
+        "delimiter_result", "delimiter_tool", "fit", "tool",
     ]  # fmt: skip
     assert foldaway.__all__ == sorted(foldaway.__all__)
 

@@ -6,6 +6,7 @@ byte.
 """
 
 from foldaway.engine.recall import Recalled
+from foldaway.engine.triggers import Triggers
 from foldaway.errors import (
     FoldawayError,
     MissingExtra,
@@ -17,7 +18,7 @@ from foldaway.errors import (
     WireError,
 )
 from foldaway.model.items import Item, Kind, Level
-from foldaway.model.plan import Change, Commit, Prices
+from foldaway.model.plan import Action, Change, Commit, PlanEntry, Prices, ProposedPlan
 from foldaway.model.view import Explanation, View
 from foldaway.model.wire import Quirks
 from foldaway.session import Session, fit
@@ -28,6 +29,7 @@ from foldaway.tools import delimiter_result, delimiter_tool, tool
 __version__ = "0.1.0"
 
 __all__ = [
+    "Action",
     "Change",
     "Commit",
     "Explanation",
@@ -38,7 +40,9 @@ __all__ = [
     "MemoryStore",
     "MissingExtra",
     "OverBudget",
+    "PlanEntry",
     "Prices",
+    "ProposedPlan",
     "Quirks",
     "ReadError",
     "RecallError",
@@ -47,6 +51,7 @@ __all__ = [
     "SettingsError",
     "SqliteStore",
     "StoreError",
+    "Triggers",
     "View",
     "WireError",
     "delimiter_result",

@@ -12,8 +12,8 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from foldaway.engine import preparing
-from foldaway.engine.conditions import check_fixed, largest, shortened_words
+from foldaway.engine import links, preparing
+from foldaway.engine.conditions import check_fixed, largest, reserve_used, shortened_words
 from foldaway.engine.digests import Costs
 from foldaway.engine.engine import Engine
 from foldaway.engine.log import AnchorFinder, Log
@@ -22,6 +22,8 @@ from foldaway.engine.perception import Perception, perceive
 from foldaway.engine.planner import Planner, Policy
 from foldaway.engine.recall import DIRECTIVE, Recalled, as_data, recall, search
 from foldaway.engine.recall_tool import recall_tool
+from foldaway.engine.reflecting import MADE_BY as REFLECTION
+from foldaway.engine.reflecting import ROOM_TOKENS, Reflection, reflect
 from foldaway.engine.stubs import RecallBy, Stubs
 from foldaway.engine.triggers import Triggers
 from foldaway.engine.window import Note
@@ -30,7 +32,7 @@ from foldaway.keeping import Kept, Record
 from foldaway.keeping.recollecting import Recollection
 from foldaway.linking.anchors import anchors
 from foldaway.linking.declared import Declaration, Declared, declaration_of
-from foldaway.linking.graph import Link, Provenance
+from foldaway.linking.graph import INFERRED_FROM, Graph, Link, Provenance
 from foldaway.linking.kinds import Kinds
 from foldaway.linking.state import State
 from foldaway.model.items import Item, Kind, Level
@@ -94,6 +96,7 @@ class Session:
         kinds: Mapping[str, Any] | None = None,
         counter: MessageCounter | None = None,
         find_anchors: AnchorFinder = anchors,
+        infer_from: float = INFERRED_FROM,
         retriever: Recollector | None = None,
         knowledge: Recollector | None = None,
         time_limit_seconds: float | None = None,
@@ -129,6 +132,9 @@ class Session:
         self._prices, self._strict, self._fixed_over = price_list(prices), strict, fixed_over_budget
         self._triggers = chosen.triggers if triggers is None else triggers
         self._kinds, self._find_anchors = Kinds(kinds), find_anchors
+        if not 0.0 <= infer_from <= 1.0:
+            raise SettingsError(f"infer_from {infer_from!r}: expected a confidence from 0 to 1")
+        self._infer_from = infer_from
         self._limit, self._timer = time_limit_seconds, timer
         self._redact = redact
         self._calibration = Calibration()
@@ -464,11 +470,50 @@ class Session:
         self._known(item)
         for target in needs:
             self._known(target)
-            self._engine.log.graph.add(
+            self._engine.log.link(
                 Link(source=item, target=target, weight=weight, provenance=Provenance.DECLARED, why=why)
             )
         self._engine._record({"type": "needs", "item": item, "needs": list(needs), "weight": weight, "why": why})
         self._save()
+
+    def infer_link(
+        self, item: int, needs: int, confidence: float, why: str = "", *, made_by: str = "caller"
+    ) -> bool:
+        """Say that an item probably depends on an earlier one, as a model may find out beside the loop.
+
+        The link counts from a confidence of `infer_from` on (True), as if it had been observed; below it is kept and told
+        by `explain`, but never asked. What was declared or observed has the better word. Kept in the ledger.
+
+        Raises RecallError for unknown items, ValueError for a confidence outside 0 to 1 or an item that is not earlier.
+        """
+        log = self._engine.log
+        source, target = self._known(item).id, self._known(needs).id
+        if wrong := links.objection(log, source, target, confidence):
+            raise ValueError(wrong)
+        made = links.inferred(source, target, confidence, why[: links.WHY_CHARS])
+        known = (*log.graph.needs(source), *log.graph.guesses(source))
+        if not any(k.target == target and k.provenance is Provenance.INFERRED and k.weight >= confidence for k in known):
+            log.link(made)
+            self._engine._record(links.infer_entry(made, made_by))
+            self._save()
+        return confidence >= log.graph.inferred_from
+
+    def reflect(self, room_tokens: int = ROOM_TOKENS) -> Reflection:
+        """Look through what is folded away: tell of finished work in a line each, merge what says the same, link anew.
+
+        What it finds is in the ledger and takes effect from the next commit on; `room_tokens` is what the lines may take
+        of the fold note (0: none). Nothing else changes, and a second look finds nothing more. By rules, no model;
+        costs a reading of the newest few thousand items, so call it between tasks, not on every step.
+        """
+        engine = self._engine
+        found = reflect(engine.log, engine.shown, engine.planner.digests, room_tokens)
+        entries = [engine._record(entry) for entry in found.entries()]
+        links.restore(engine.log, entries)
+        told = engine.planner.sections.get(found.section.title)
+        if found.section.text != ("" if told is None else told.text):
+            engine.set_section(found.section, REFLECTION)
+        self._save()
+        return found
 
     def declare(self, tool: str, *, reads: Sequence[str] = (), produces: Sequence[str] = ()) -> None:
         """Say what calls of a tool take in and give out (see `foldaway.tool`); links its past calls as well.
@@ -593,7 +638,7 @@ class Session:
     def _new_engine(self) -> Engine:
         log = Log(
             wire=self._wire, counter=self._counter, kinds=self._kinds, quirks=self._quirks,
-            find_anchors=self._find_anchors,
+            find_anchors=self._find_anchors, graph=Graph(self._infer_from),
         )  # fmt: skip
         planner = Planner(
             log=log, stubs=self._stubs, policy=self._policy, policy_name=self._policy_name, prices=self._prices,
@@ -655,6 +700,9 @@ class Session:
                 raise OverBudget(text, missing_tokens=missing, largest=named)
             warnings.append(text)
             self._warn(text)
+        elif used := reserve_used(tokens, limits, self._reserve):
+            warnings.append(used)
+            self._warn(used.partition(":")[0])
         shortened = shortened_words(self._engine.log.items, commit)
         if shortened:
             warnings.append(shortened)
@@ -716,7 +764,9 @@ class Session:
     def _link_declared(self) -> None:
         log = self._engine.log
         for turn in range(self._declared.upto, log.settled):
-            self._declared.observe(log.graph, log.turns[turn], log.items_of_turn(turn))
+            items = log.items_of_turn(turn)
+            self._declared.observe(log.graph, log.turns[turn], items)
+            log.standings.changed(k.target for item in items for k in log.graph.needs(item.id))
 
     def _warn(self, text: str) -> None:
         _add_once(self.warnings, text)
@@ -791,18 +841,7 @@ class Session:
                 done, added = upto, len(engine.log.raws) - upto
         if done < len(messages):
             engine.append(messages[done:], origins[done:])
-        for entry in entries:
-            if entry["type"] == "needs":
-                for target in entry["needs"]:
-                    engine.log.graph.add(
-                        Link(
-                            source=entry["item"],
-                            target=target,
-                            weight=entry["weight"],
-                            provenance=Provenance.DECLARED,
-                            why=entry["why"],
-                        )
-                    )
+        links.restore(engine.log, entries)
         self._declared = Declared()
         for entry in entries:
             if entry["type"] == "declare":

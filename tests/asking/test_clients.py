@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from foldaway.asking import ChatClient, Retry
+from foldaway.asking import ChatClient, MessagesClient, Retry
 from foldaway.errors import AskError, SettingsError
-from foldaway.testing.endpoint import Endpoint, completion
+from foldaway.testing.endpoint import Endpoint, completion, message
 
 KEY = "sk-test-4f1c2b3a9d8e7f60"
 ASKED = [{"role": "user", "content": "Say something."}]
@@ -143,3 +143,55 @@ def test_an_address_that_would_leak_is_refused_without_saying_it_all(url: str, w
 def test_plain_http_is_for_this_machine() -> None:
     for url in ("http://localhost:8080/v1", "http://127.0.0.1:8080/v1", "http://[::1]:8080/v1"):
         assert ChatClient(url=url, model="small").url == url
+
+
+def messages_client(endpoint: Endpoint, **settings: Any) -> MessagesClient:
+    return MessagesClient(**{"url": endpoint.url, "model": "small", "key": KEY, "retry": ONCE, **settings})
+
+
+def test_a_messages_endpoint_is_asked_in_its_own_protocol(endpoint: Endpoint) -> None:
+    endpoint.answers = [(200, message("Done."), {})]
+    asked = [{"role": "system", "content": "Be short."}, *ASKED]
+    tools = [{"name": "read", "input_schema": {"type": "object"}}]
+    assert messages_client(endpoint)(asked, 99, {"tools": tools}) == "Done."
+    assert endpoint.paths == ["/v1/messages"]
+    headers = {name.lower(): value for name, value in endpoint.headers[0].items()}
+    assert (headers["x-api-key"], headers["anthropic-version"]) == (KEY, "2023-06-01")
+    assert "authorization" not in headers
+    assert endpoint.requests == [
+        {"model": "small", "messages": ASKED, "max_tokens": 99, "system": "Be short.", "tools": tools}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        ((200, b"<html>welcome</html>", {}), "protocol"),
+        ((200, completion("of the other protocol"), {}), "protocol"),
+        ((200, b'{"content": [1]}', {}), "protocol"),
+        ((200, b"[" * 100_000, {}), "protocol"),
+        ((200, message("Half of it", "max_tokens"), {}), "cut"),
+        ((200, message("", "refusal"), {}), "refusal"),
+        ((401, b"wrong key", {}), "status"),
+    ],
+)
+def test_what_is_no_usable_message_is_an_error_of_its_kind(endpoint: Endpoint, answer: Any, kind: str) -> None:
+    endpoint.answers = [answer]
+    with pytest.raises(AskError) as caught:
+        messages_client(endpoint)(ASKED, 9)
+    assert caught.value.kind == kind
+
+
+def test_an_overloaded_messages_endpoint_is_asked_again(endpoint: Endpoint) -> None:
+    endpoint.answers = [(529, b'{"type": "error"}', {}), (200, message("Done."), {})]
+    made = messages_client(endpoint, retry=Retry(attempts=2), sleep=lambda seconds: None)
+    assert made(ASKED, 9) == "Done."
+    assert KEY not in repr(made)
+
+
+def test_what_may_be_a_part_of_a_key_is_not_repeated(endpoint: Endpoint) -> None:
+    endpoint.answers = [(401, b"Incorrect API key: sk-proj-4f1c2b3a...9d8e7f60aa11bb22", {})]
+    with pytest.raises(AskError, match="Incorrect API key") as caught:
+        client(endpoint)(ASKED, 9)
+    assert "4f1c" not in str(caught.value)
+    assert "9d8e" not in str(caught.value)

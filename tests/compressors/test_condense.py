@@ -5,7 +5,7 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foldaway.compressors.condense import condense
+from foldaway.compressors.condense import condense, lift_start
 from foldaway.compressors.names import Names, name_pieces
 
 
@@ -114,3 +114,14 @@ def test_room_that_estimates_left_over_is_given_out_again() -> None:
     lines = [f"    value_{n} = compute_{n % 7}(row[{n}], other_{n})" for n in range(300)]
     for room in (800, 2_000, 4_000):
         assert 0.93 * room < len(condense(lines, [1.0] * len(lines), room).text) <= room
+
+
+def test_the_first_lines_rise_together_but_for_those_that_say_nothing() -> None:
+    lines = [f"line number {n:02} of forty" for n in range(40)]
+    ratings = [0.6] * 40
+    ratings[1], ratings[2], ratings[3] = -1.0, 0.0, 5.0
+    lift_start(lines, ratings, 10 * 24, 2.0, above=0.0)
+    assert ratings[:13] == [2.0, -1.0, 0.0, 5.0, *[2.0] * 8, 0.6]
+    before = list(ratings)
+    lift_start(lines, ratings, 150, 3.0)
+    assert ratings == before

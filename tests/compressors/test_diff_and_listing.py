@@ -119,3 +119,13 @@ def test_hits_that_go_on_as_other_output_are_taken_as_output() -> None:
     made = Listing().digest(hits + rest, Hint(), 2_000)
     assert made.content == "output"
     assert len(made.text) > 1_800
+
+
+def test_the_first_lines_of_a_long_diff_stay_together_with_their_context() -> None:
+    hunk = "@@ -{0},3 +{0},4 @@\n     keep_this_{0}()\n-    old_name_{0}()\n+    new_name_{0}()\n     and_that_{0}()\n"
+    text = "diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n" + "".join(hunk.format(n) for n in range(10, 90))
+    made = Diff().digest(text, Hint(), len(text) // 4)
+    first = "".join(hunk.format(n) for n in range(10, 14))
+    assert first in made.text
+    assert "new_name_30" in made.text
+    assert len(made.text) <= len(text) // 4

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from foldaway.compressors.base import Fact, Hint
@@ -34,6 +34,7 @@ def digest(value: Any, room: int, hint: Hint | None = None) -> str:
 
 @settings(max_examples=150, deadline=None)
 @given(value=st.lists(VALUES, min_size=1, max_size=8), room=st.integers(20, 400))
+@example(value=[-10_000_000_000_000_000_000, [1000]], room=30)
 def test_json_stays_json(value: Any, room: int) -> None:
     text = json.dumps(value, ensure_ascii=False)
     shown = digest(text, room)

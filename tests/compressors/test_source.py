@@ -129,6 +129,32 @@ def test_the_definitions_of_a_language_are_found(parser: str, text: str, languag
     assert {d.name for d in outline(text.split("\n"), language)} == names
 
 
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [(PYTHON, "a.py"), (TYPESCRIPT, "a.ts"), (GO, "a.go"), (RUST, "a.rs"), (JAVA, "A.java")],
+    ids=["python", "typescript", "go", "rust", "java"],
+)
+def test_both_ways_to_an_outline_keep_the_same_signatures(
+    text: str, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not tree.knows("python"):
+        pytest.skip("the extra `code` (tree-sitter) is not installed")
+    lines, language = text.split("\n"), language_of(path)
+    by_tree = outline(lines, language)
+    parsed = Source().digest(text, Hint(path=path), len(text) * 2 // 3).text.split("\n")
+    monkeypatch.setattr(tree, "knows", lambda language: False)
+    plain = outline(lines, language)
+    told = Source().digest(text, Hint(path=path), len(text) * 2 // 3).text.split("\n")
+    # A decorated function may begin at its decorator or at its name.
+    assert [d.name for d in by_tree] == [d.name for d in plain]
+    assert all(abs(a.start - b.start) <= 1 for a, b in zip(by_tree, plain, strict=True))
+    signatures = {lines[d.start] for d in by_tree} & {lines[d.start] for d in plain}
+    kept = signatures & set(parsed)
+    # Extents differ by a line here and there, and with them what else finds room.
+    assert len(kept ^ (signatures & set(told))) <= 1
+    assert kept
+
+
 def test_a_definition_knows_its_signature_and_its_end(parser: str) -> None:
     read = next(d for d in outline(PYTHON.split("\n"), "python") if d.name == "read")
     lines = PYTHON.split("\n")

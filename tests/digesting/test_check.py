@@ -103,3 +103,10 @@ def test_checking_takes_linear_time_on_hostile_text() -> None:
         with pytest.raises(DigestError):
             check(hostile, REPORT, 1000)
         made_up_literals(hostile[:2_000], hostile)
+
+
+@pytest.mark.parametrize("said", ["near Anne's pier", "near Anne’s pier", "by Over-the-Counter sales"])
+def test_a_name_may_take_another_ending_or_be_joined_by_hyphens(said: str) -> None:
+    source = f"{REPORT}\nQueen Anne owns a pier. Sales over the counter ended."
+    assert made_up_literals(f"The report speaks {said}.", source) == []
+    assert made_up_literals(f"The report speaks {said}.", "The report speaks near a pier.") != []

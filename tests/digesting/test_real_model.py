@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
@@ -72,8 +73,9 @@ def real_texts(most: int) -> list[str]:
 
 
 def test_what_a_real_model_hands_in_is_sound_and_some_of_it_passes(client: ChatClient) -> None:
-    texts = [REPORT[:2_000], REPORT[4_000:7_000], *real_texts(3)]
+    texts = [REPORT[:2_000], REPORT[4_000:7_000], *real_texts(5)]
     passed = 0
+    kinds: Counter[str] = Counter()
     for text in texts:
         with one_result(text) as session, DigestWorker(Writer(complete=client, name=client.model)) as worker:
             by_rule = session.digest(2)
@@ -87,8 +89,9 @@ def test_what_a_real_model_hands_in_is_sound_and_some_of_it_passes(client: ChatC
             assert made_up_literals(shown, f"{text}\nfetch report") == []
             assert not {"crash", "timeout", "unreachable", "status", "protocol", "not-taken"} & set(worker.counts)
             passed += len(handed)
-    sys.stdout.write(f"{passed} of {len(texts)} digests passed\n")
-    assert passed > 0
+            kinds.update(worker.counts)
+    sys.stdout.write(f"{passed} of {len(texts)} digests passed; the others: {dict(kinds)}\n")
+    assert passed >= len(texts) // 2
 
 
 def test_a_real_model_is_not_talked_over_by_the_text(client: ChatClient) -> None:

@@ -157,3 +157,16 @@ def test_a_literal_of_an_older_text_is_known_in_a_later_update() -> None:
 def test_a_stage_that_fits_is_its_own_digest() -> None:
     digest = RunningDigest(writer=writer(Scripted(RuntimeError())), room_chars=600)
     assert digest.update(Running(), "One short text.").text == "One short text."
+
+
+def test_an_answer_that_runs_over_its_room_is_cut_at_a_sentence() -> None:
+    said = " ".join(f"The harbour office moved its tide gauge in chapter {n}." for n in range(1, 13))
+    digest = writer(Scripted(said)).write(REPORT[:4_000], room_chars=400)
+    assert len(digest) <= 400
+    assert digest.split("\n")[0].endswith("chapter 7.")
+
+
+@pytest.mark.parametrize("said", ["x" * 500, "The harbour office moved its tide gauge. " * 40])
+def test_one_without_an_end_in_its_room_or_far_too_long_fails(said: str) -> None:
+    with pytest.raises(DigestError, match="too-long"):
+        writer(Scripted(said)).write(REPORT[:4_000], room_chars=400)

@@ -116,6 +116,7 @@ def screenshots(count: int, policy: str = "near-tail") -> Session:
                 {"role": "user", "content": [{"type": "tool_result", "tool_use_id": f"t{step}", "content": content}]},
             ]
         )
+        session.view()
     return session
 
 
@@ -123,9 +124,8 @@ def test_a_picture_in_a_result_counts_and_its_digest_tells_of_it() -> None:
     session = screenshots(7)
     item = session.items()[1]
     assert item.tokens > 1_366
-    session.view()
-    first = min(i.id for i in session.items() if session.level(i.id) is Level.ABSTRACT)
-    assert f"[picture: image/png, 1,280 x {798 + first} pixels" in session.engine.shown.texts[first]
+    assert session.level(item.id) is Level.ABSTRACT
+    assert "[picture: image/png, 1,280 x 800 pixels" in str(session.view().messages[2])
     assert session.digest(item.id).endswith("page 0\n[picture: image/png, 1,280 x 800 pixels, about 1,366 tokens]")
 
 

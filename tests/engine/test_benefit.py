@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from foldaway import Prices, Session, SettingsError
@@ -11,8 +13,8 @@ from foldaway.model.prices import ANTHROPIC, NO_CACHE, OPENAI, PLAIN, PriceList,
 from foldaway.testing.histories import working_session
 
 
-def session(steps: int = 41, **settings: object) -> Session:
-    made = Session(**{"budget": 4_000, "policy": "window", **settings})  # type: ignore[arg-type]
+def session(steps: int = 41, **settings: Any) -> Session:
+    made = Session(**{"budget": 4_000, "policy": "window", **settings})
     made.append(working_session("openai_chat", steps, words=100))
     return made
 
@@ -106,7 +108,7 @@ def test_the_moment_is_now_for_large_gains_and_else_a_cold_cache_or_a_boundary()
 
 def test_a_commit_that_nobody_forces_waits_until_it_pays() -> None:
     cheap, dear = Prices(read=0.1, write=0.1, name="free break"), Prices(read=0.0, write=5.0, name="dear break")
-    eager = {"budget": 20_000, "high_share": 0.2, "low_share": 0.1}
+    eager: dict[str, Any] = {"budget": 20_000, "high_share": 0.2, "low_share": 0.1}
     assert session(prices=cheap, **eager).view().commit is not None
     assert session(prices=dear, **eager).view().commit is None
 
@@ -144,5 +146,5 @@ def test_prices_are_named_given_or_refused_with_what_there_is() -> None:
     assert price_list("anthropic") is price_list("anthropic-5m") is ANTHROPIC
     own = price_list(Prices(read=0.2, write=1.5, name="own"))
     assert (own.cost(100, 200), own.minimum_tokens) == (170.0, 0)
-    with pytest.raises(SettingsError, match="known: .*anthropic-1h.*openai"):
+    with pytest.raises(SettingsError, match=r"known: .*anthropic-1h.*openai"):
         Session(prices="acme")

@@ -100,7 +100,7 @@ def test_sections_give_way_last() -> None:
     text = note(made)
     assert made.view().tokens <= 4_000
     assert "The rates are fixed." in text
-    assert "over the ceiling: stub lines give way" in {row[3] for row in made.ledger[-1]["changes"]}
+    assert "note is full: oldest lines go first" in {row[3] for row in made.ledger[-1]["changes"]}
 
 
 def test_a_giant_section_gives_way_before_the_ceiling_does() -> None:

@@ -9,7 +9,7 @@ from foldaway import Session, SettingsError
 from foldaway.engine.triggers import Triggers, boundary, boundary_of, happened, named
 from foldaway.testing.histories import Writer, prose
 
-ROOMY = {"budget": 40_000, "policy": "window", "low_share": 0.05, "prices": "no-cache"}
+ROOMY: dict[str, Any] = {"budget": 40_000, "policy": "window", "low_share": 0.05, "prices": "no-cache"}
 
 
 def todo(writer: Writer, *states: str) -> list[dict[str, Any]]:
@@ -109,7 +109,8 @@ def test_the_same_history_asks_once() -> None:
 
 
 def test_an_event_is_asked_for_after_a_restart_too(tmp_path: Any) -> None:
-    settings = {**ROOMY, "store": f"sqlite:///{tmp_path / 'a.db'}", "triggers": Triggers(user_turn=True)}
+    stored = {"store": f"sqlite:///{tmp_path / 'a.db'}", "triggers": Triggers(user_turn=True)}
+    settings: dict[str, Any] = {**ROOMY, **stored}
     made, writer = started(**settings)
     made.append(writer.user("And now the tide gauge."))
     made.close()
@@ -140,7 +141,7 @@ def test_words_of_a_plan_stay_one_short_line() -> None:
 def test_shares_out_of_range_are_refused() -> None:
     for name in ("window_share", "from_share", "at_once_share"):
         with pytest.raises(SettingsError, match=name):
-            Triggers(**{name: 1.5})
+            Triggers(**{name: 1.5})  # type: ignore[arg-type]
 
 
 def test_the_commit_entry_is_json_with_its_benefit() -> None:

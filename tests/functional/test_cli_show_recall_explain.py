@@ -60,6 +60,25 @@ def test_show_as_text_has_stubs_and_the_fold_note(foldaway: Any, coding: Path) -
     assert "hidden" not in text.split("the fold note")[0]
 
 
+def test_perceive_adds_up_and_says_what_is_worth_most(foldaway: Any, coding: Path) -> None:
+    told = foldaway("perceive", coding, "--budget", 16_000, "--policy", "ace", "--json").json
+    assert sum(told["parts"].values()) == told["tokens"] <= told["budget_tokens"] == 16_000
+    assert told["room_left"] == 16_000 - told["tokens"]
+    assert {value["item"] for value in told["values"] if value["kind"] == "goal"}
+    text = foldaway("perceive", coding, "--budget", 16_000, "--policy", "ace", "--items", 3).text
+    assert f"{told['tokens']} of 16000 tokens" in text
+    assert all(f"\n{part} " in text for part in told["parts"])
+    assert len(text.split("worth most per token\n")[1].split("\n\n")[0].split("\n")) == 2 + 3
+    assert "worth most" not in foldaway("perceive", coding, "--items", 0).text
+
+
+def test_perceive_looks_into_a_store_and_changes_nothing(foldaway: Any, store: str) -> None:
+    before = dump(store)
+    told = foldaway("perceive", "--store", store, "--session", "work", "--user", "ann", "--json").json
+    assert told["parts"]["fold note"] > 0
+    assert dump(store) == before
+
+
 def test_recall_gives_back_the_recorded_bytes(foldaway: Any, coding: Path) -> None:
     recorded = next(read_sessions(coding))
     texts = {m["content"] for m in recorded.messages if isinstance(m["content"], str)}

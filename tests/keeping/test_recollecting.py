@@ -1,4 +1,4 @@
-"""Memory from outside comes in at events, once, as data, and never stops a call."""
+"""S3.4: memory from outside comes in at events, once, as data, and never stops a call."""
 
 from __future__ import annotations
 

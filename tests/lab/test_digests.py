@@ -133,3 +133,13 @@ def test_a_share_that_is_none_is_refused() -> None:
     done = CliRunner().invoke(lab, ["digests", "--bundled", "--share", "1.5"])
     assert isinstance(done.exception, SettingsError)
     assert "--share 1.5" in str(done.exception)
+
+
+def test_speed_is_told_beside_zlib_without_labels(tmp_path: Path) -> None:
+    told = CliRunner().invoke(lab, ["digests", "--bundled", "--speed", "--json", "-o", str(tmp_path)])
+    assert told.exit_code == 0
+    rows = json.loads(told.stdout)
+    assert rows[-1]["content"] == ALL
+    assert rows[-1]["megabytes"] == pytest.approx(sum(row["megabytes"] for row in rows[:-1]))
+    assert all(row["seconds"] > 0 and row["zlib_seconds"] >= 0 for row in rows)
+    assert "digest to zlib" in (tmp_path / "speeds.txt").read_text("utf-8").splitlines()[0]

@@ -6,7 +6,7 @@ import pytest
 
 from foldaway import Session
 from foldaway.linking.plans import MOST_ENTRIES, Statement, Status, statements
-from foldaway.testing.histories import FORMATS, Writer
+from foldaway.testing.histories import FORMATS, Call, Writer
 
 
 def said(writer: Writer) -> list[Statement]:
@@ -36,7 +36,7 @@ def test_a_plan_tool_states_the_whole_plan(
     writer = Writer(format)
     writer.user("Mend it.")
     rows = [{text: f"part {n}", "status": state} for n, state in enumerate(states)]
-    writer.call(tool, "ok", **{field: rows})
+    writer.calls(Call(name=tool, arguments={field: rows}, result="ok"))
     (found,) = said(writer)
     assert found.whole
     assert told(found) == [("part 0", "done", ""), ("part 1", "active", ""), ("part 2", "open", "")]

@@ -50,6 +50,9 @@ def test_the_last_question_is_the_one_that_is_answered() -> None:
     text = "Did you mean the first? I found it.\nShall I cancel reservation Q69X3R (v1.2)? Please confirm (yes)."
     assert question(text) == "Shall I cancel reservation Q69X3R (v1.2)?"
     assert question("I am done.") == ""
+    assert question("Could you please provide your email address?") == ""
+    short = "I cancel booking 7 for 50 EUR. Is this correct?"
+    assert question(short) == short
 
 
 def test_a_key_is_the_same_however_it_is_spelled() -> None:

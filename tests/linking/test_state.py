@@ -1,4 +1,4 @@
-"""The state of the work: newer facts supersede older ones, the user's word wins, nothing is mixed."""
+"""S3.1, the state of the work: newer facts supersede older ones, the user's word wins, nothing is mixed."""
 
 from __future__ import annotations
 

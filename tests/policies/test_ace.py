@@ -29,9 +29,7 @@ def logs(count: int, format: str = "openai_chat") -> Writer:
 
 
 def session_of(writer: Writer, budget: int, **parameters: Any) -> Session:
-    session = Session(
-        format=writer.format, budget=budget, policy="ace", policy_parameters=parameters, system=SYSTEM
-    )
+    session = Session(format=writer.format, budget=budget, policy="ace", policy_parameters=parameters, system=SYSTEM)
     session.append(writer.messages)
     return session
 
@@ -94,10 +92,10 @@ def test_what_recent_actions_rest_on_comes_back_before_the_newest_folded() -> No
     """Revival after a long idle time: the step of long ago is named again, so it is looked at again."""
     writer = Writer("openai_chat")
     writer.user("Mend it.")
-    writer.call("read_file", f"def load_harbour_rates_7():\n{prose(300, 1)}", path="src/rates.py")
+    writer.call("read_file", f"def load_harbour_rates_7():\n{prose(24, 1)}", path="src/rates.py")
     for n in range(80):
-        writer.call("grep", prose(60, n), pattern=f"p{n}")
-    session = session_of(writer, 5_000)
+        writer.call("read_file", prose(60, n), path=f"docs/{n}.md")
+    session = session_of(writer, 5_000, chain=["importance:0.5"])
     session.append(writer.say("Next."))
     session.view()
     assert session.level(2) <= Level.STUB
@@ -106,7 +104,23 @@ def test_what_recent_actions_rest_on_comes_back_before_the_newest_folded() -> No
     commit = session.compact()
     assert commit is not None
     assert session.level(2) is Level.RAW
-    assert "importance" in session.explain(2).reason or "window" in session.explain(2).reason
+    assert session.explain(2).reason == "importance: worth its tokens"
+
+
+def test_what_a_recall_shows_already_does_not_come_back_beside_it() -> None:
+    session = session_of(logs(12), 6_000)
+    session.view()
+    folded = [i.id for i in session.items() if session.level(i.id) <= Level.STUB and i.name]
+    session.set_budget(budget=60_000)
+    session.append([{"role": "assistant", "content": f"Again. [RETRIEVE: #{folded[0]}]"}])
+    text = dumped(session.view().messages)
+    session.append(Writer("openai_chat").user("Go on."))
+    for n in range(8):
+        session.append(Writer("openai_chat").say(f"Going on {n}."))
+    session.compact()
+    assert session.level(folded[0]) <= Level.STUB
+    assert {session.level(i) for i in folded[1:]} == {Level.RAW}
+    assert any("foldaway recall" in message for message in text)
 
 
 def test_between_commits_nothing_moves_and_each_break_is_a_commit() -> None:
@@ -147,9 +161,7 @@ def test_the_caller_composes_his_own_by_phase() -> None:
 
 def test_an_agent_has_strategies_of_its_own() -> None:
     agents = {"coder": {"*": ["window:0.6"]}, "*": {"*": ["extraction:0.5"]}}
-    told = [
-        session_of(logs(20), 12_000, agents=agents, agent=name).view().commit for name in ("coder", "critic")
-    ]
+    told = [session_of(logs(20), 12_000, agents=agents, agent=name).view().commit for name in ("coder", "critic")]
     assert [c.remark for c in told if c is not None] == [
         "agent coder for phase explore -> window:0.6", "agent critic for phase explore -> extraction:0.5",
     ]  # fmt: skip
@@ -189,7 +201,7 @@ def test_masked_text_is_what_the_registered_compressor_makes_and_an_unknown_one_
         session = Session(budget=2_500, policy=Masks(by))
         session.append(writer.messages)
         seen[by] = session.view().commit, session.level(2), session.stand_in(2)
-    commit, level, text = seen["clean"]
+    _, level, text = seen["clean"]
     assert level is Level.MASKED
     assert text is not None
     assert "Downloading part 0 of 400\n[× 398 lines alike]\nDownloading part 399 of 400" in text

@@ -6,6 +6,7 @@ from foldaway.policies.ace import Ace
 from foldaway.policies.auto import Auto
 from foldaway.policies.clear_tools import ClearTools
 from foldaway.policies.cwl import Cwl
+from foldaway.policies.layered import Layered
 from foldaway.policies.lru import Lru
 from foldaway.policies.mask_old import MaskOld
 from foldaway.policies.near_tail import NearTail
@@ -30,6 +31,10 @@ class TestClearTools(PolicyContract):
 
 class TestCwl(PolicyContract):
     make = Cwl
+
+
+class TestLayered(PolicyContract):
+    make = Layered
 
 
 class TestLru(PolicyContract):

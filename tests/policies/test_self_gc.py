@@ -89,10 +89,10 @@ def test_an_error_nobody_answered_stays_longer_than_one_of_its_age_that_was() ->
     writer.user("Mend it.")
     for command in ("pytest -x", "mypy src"):
         writer.call("bash", f"Error: E1\n{prose(60)}", command=command, failed=True)
-    for n in range(9):
-        look(writer, f"src/{n}.py", seed=n)
+    for n in range(6):
+        look(writer, f"src/{n}.py", words=350, seed=n)
     writer.call("bash", "fine", command="mypy src")
-    session = session_of(writer, 1900, newest=0, raw_share=0.6)
+    session = session_of(writer, 1900, newest=0, raw_share=0.9, note_share=0.1)
     committed(session)
     levels = {i.title: session.level(i.id) for i in session.engine.log.items.values() if i.kind is Kind.ERROR}
     assert levels == {"pytest -x": Level.RAW, "mypy src": Level.HIDDEN}
@@ -103,7 +103,7 @@ def test_digests_stand_in_place_where_a_share_of_the_room_is_given_to_them() -> 
     writer.user("Mend it.")
     for n in range(12):
         look(writer, f"src/{n}.py", words=400, seed=n)
-    none = committed(session_of(writer, 5000))
+    none = committed(session_of(writer, 5000, mask_share=0.0))
     some = committed(session_of(writer, 5000, mask_share=0.3, note_share=0.2))
     assert not [c for c in none.changes if c.action is Action.MASK]
     masked = [c for c in some.changes if c.action is Action.MASK]
@@ -128,7 +128,7 @@ def test_a_second_look_proposes_nothing_new() -> None:
 def test_a_reopened_sub_goal_wakes_what_was_worth_most_in_it() -> None:
     writer = Writer("openai_chat")
     writer.user("First.")
-    look(writer, "src/berth.py", words=60)
+    look(writer, "src/berth.py", words=200)
     writer.call("edit_file", "ok", path="src/berth.py", text="quay")
     writer.user("Last.")
     for n in range(RETURN_TURNS + 8):

@@ -145,7 +145,7 @@ def test_the_first_strategy_to_want_a_step_decides_its_level() -> None:
     for n in range(6):
         writer.call("read_file", log_of(60 + n), path=f"{n}.log")
     writer.say("Done.")
-    snapshot = session_of(writer, 20_000).engine.snapshot()
+    snapshot = session_of(writer, 9_000).engine.snapshot()
     first = proposed(snapshot, "summaries:0.5", "window:0.5")
     other = proposed(snapshot, "window:0.5", "summaries:0.5")
     assert first[2].level is Level.ABSTRACT
@@ -164,8 +164,11 @@ def test_a_step_of_several_calls_is_shown_at_one_level_its_small_parts_whole() -
     for n in range(3):
         writer.call("read_file", prose(20, n), path=f"{n}.md")
     writer.say("Done.")
-    changes = proposed(session_of(writer, 20_000).engine.snapshot(), "summaries:1")
+    changes = proposed(session_of(writer, 2_000).engine.snapshot(), "summaries:1")
     assert [changes[i].level for i in (2, 3, 4)] == [Level.RAW, Level.ABSTRACT, Level.RAW]
+    roomy = proposed(session_of(writer, 20_000).engine.snapshot(), "summaries:1")
+    assert {roomy[i].level for i in (2, 3, 4)} == {Level.RAW}
+    assert roomy[3].reason == "room enough for the original"
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -22,12 +22,12 @@ def kind_of(item: int) -> str:
     return KINDS.get(item, "")
 
 
-def taught(entries: list[Mapping[str, Any]], step: int, **more: Any) -> Experience:
+def taught(entries: Sequence[Mapping[str, Any]], step: int, **more: Any) -> Experience:
     return learn(entries, kind_of, step, **more)
 
 
 def test_a_miss_makes_its_kind_worth_more_and_a_quiet_fold_a_little_less() -> None:
-    entries: list[Mapping[str, Any]] = [commit(5, 1, 3, 4), {"type": "fault", "step": 8, "items": [3], "below": [3]}]
+    entries: list[dict[str, Any]] = [commit(5, 1, 3, 4), {"type": "fault", "step": 8, "items": [3], "below": [3]}]
     found = taught(entries, 5 + QUIET_STEPS)
     assert found.factors["error"] > 1.1
     assert 0.99 < found.factors["read"] < 1.0

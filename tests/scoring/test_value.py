@@ -40,9 +40,13 @@ def test_use_makes_an_item_worth_more_and_young_again() -> None:
     assert value(20) < value(20, uses=1, used_step=0) < value(20, uses=4, used_step=0) < value(20, uses=4, used_step=18)
 
 
-def test_an_error_nobody_answered_stays_as_it_was_made() -> None:
-    assert value(50, kind=Kind.ERROR, unresolved=True) == value(0, kind=Kind.ERROR)
-    assert value(50, kind=Kind.ERROR) < value(0, kind=Kind.ERROR) / 2
+def test_an_error_nobody_answered_is_worth_more_and_for_long() -> None:
+    def error(step: int, unresolved: bool) -> float:
+        return value(step, kind=Kind.ERROR, unresolved=unresolved)
+
+    assert error(0, True) > error(0, False)
+    assert error(30, True) > error(0, True) / 2
+    assert error(30, False) < error(0, False) / 10
 
 
 def test_what_is_obsolete_is_worth_nothing() -> None:

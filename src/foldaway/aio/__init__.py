@@ -96,10 +96,11 @@ class AsyncSession:
     items_of = _threaded(Session.items_of)
     stand_in = _threaded(Session.stand_in)
 
-    @wraps(Session.close)
     async def close(self) -> None:
         self.ahead.end()
         await self._run(self.session.close)
+
+    close.__doc__ = Session.close.__doc__
 
     async def __aenter__(self) -> AsyncSession:
         return self

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from foldaway.cli.lab_app import lab
+from foldaway.cli.store_app import move, store
 
 EPILOG = (
     "Exit codes: 0 done; 1 something failed on the way; 2 bad usage or unusable input. Data on stdout, talk on stderr."
@@ -22,6 +23,8 @@ app = typer.Typer(
     add_completion=False,
 )
 app.add_typer(lab, name="lab", epilog=EPILOG)
+app.add_typer(store, name="store", epilog=EPILOG)
+app.command(name="move", epilog=EPILOG)(move)
 
 Json = Annotated[bool, typer.Option("--json", help="JSON on stdout instead of text.")]
 Model = Annotated[str, typer.Option(help="Model to count tokens for; its window, where known, is a ceiling.")]

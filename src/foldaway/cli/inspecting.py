@@ -67,9 +67,9 @@ def at_call(recorded: Recorded, call: int | None, **settings: Any) -> Scene:
 def stored(url: str, *, user: str, name: str, format: str = "auto") -> Iterator[Scene]:
     """A session in a store, as its last decisions left it. Raises StoreError where there is none of this name."""
     path = url.removeprefix("sqlite:///")
-    if not url.startswith("sqlite:///"):
-        raise SettingsError(f"store {url!r}: expected sqlite:///PATH")
-    if not Path(path).is_file():
+    if not url.startswith(("sqlite:///", "postgresql://", "postgres://")):
+        raise SettingsError(f"store {url!r}: expected sqlite:///PATH or postgresql://...")
+    if path != url and not Path(path).is_file():
         # Opening it would make an empty one.
         raise StoreError(f"no store at {path}; name the file that the session was kept in")
     store = make_store(url)
@@ -78,7 +78,7 @@ def stored(url: str, *, user: str, name: str, format: str = "auto") -> Iterator[
         known = store.sessions(user)
         if name not in known:
             listed = ", ".join(known[:5]) + (", ..." if len(known) > 5 else "") or "none"
-            raise StoreError(f"no session {name!r} of user {user!r} in {path}; there: {listed}")
+            raise StoreError(f"no session {name!r} of user {user!r} in the store; there: {listed}")
         key = store.open(SessionKey(user=user, name=name))
         messages = [json.loads(record)["m"] for record in store.read(key, store.head(key))]
         told = detect_format(messages) if format == "auto" else format

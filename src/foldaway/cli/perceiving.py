@@ -22,7 +22,9 @@ def panel(perception: Perception, name: str, call: int, items: int) -> str:
         f"{name} before call {call}: {perception.tokens} of {perception.budget_tokens} tokens ({used} %), "
         f"{perception.room_left} left"
     )
-    return "\n\n".join((head, _parts(perception), _levels(perception), "\n".join(_facts(perception)), *_map(perception, items)))
+    return "\n\n".join(
+        (head, _parts(perception), _levels(perception), "\n".join(_facts(perception)), *_map(perception, items))
+    )
 
 
 def _parts(perception: Perception) -> str:

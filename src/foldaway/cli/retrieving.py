@@ -57,7 +57,7 @@ def run(data: Path, sets: str, embedders: str, output: Path | None, *, as_json: 
         show_json(rows)
     else:
         show(tables)
-    return int(any(one.recall(1) < 1.0 for one in exact if one.ranker.startswith("hybrid")))
+    return int(any(one.answers and one.recall(1) < 1.0 for one in exact if one.ranker.startswith("hybrid")))
 
 
 def _named(text: str, known: Sequence[str], option: str) -> tuple[str, ...]:

@@ -133,6 +133,8 @@ def form_of(lines: Sequence[str]) -> tuple[str, float]:
 
 def _aligned(lines: Sequence[str]) -> tuple[str, float]:
     """pandas, df, docker ps: cells apart by two spaces or more, as many in most lines, under a line of names."""
+    if sum("  " in line or "\t" in line for line in lines) * 2 < len(lines):
+        return "", 0.0
     counts = [len(_GAP.findall(line)) for line in lines]
     usual = max(set(counts), key=lambda n: (counts.count(n), n))
     share = sum(abs(n - usual) <= 1 and n > 0 for n in counts) / len(lines)

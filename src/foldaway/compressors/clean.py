@@ -1,8 +1,8 @@
 """Token-level clean-up: what repeats in a stretch is said once, and empty space goes; every other line stays whole.
 
-The mildest of the compressors: no content chooses it, it is asked for by name (`Change.by`). Blank lines come one at a
-time, spaces at line ends go, a line redrawn in place (a progress bar) is what it was in the end, and of a stretch of lines
-that are alike but for their digits the first and the last stay, with the count between them.
+The mildest of the compressors: no content chooses it, it is asked for by name (`Change.by`). Blank lines come one at
+a time, spaces at line ends go, a line redrawn in place (a progress bar) is what it was in the end, and of a stretch of
+lines that are alike but for their digits the first and the last stay, with the count between them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Clean:
         return 0.0
 
     def digest(self, text: str, hint: Hint, room_chars: int) -> Digest:
-        kept = [line for line in _spaced(_drawn(text))]
+        kept = list(_spaced(_drawn(text)))
         lines = list(_once(kept))
         cleaned = "\n".join(lines)
         if len(cleaned) >= len(text):

@@ -8,7 +8,7 @@ extra, a name in a gap costs its own length. A gap reads `[lines 13-40: saveMess
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, MutableSequence, Sequence
 from dataclasses import dataclass
 
 from foldaway.compressors.excerpt import cut_head
@@ -33,6 +33,8 @@ _MAX_WANTED = 64
 _BROKEN = 1200
 """A line longer than this, and than a third of the room, is chosen from piece by piece."""
 _PIECE = 200
+_SHORTEST_START = 200
+"""In fewer characters lines that follow each other are no stretch."""
 _SLACK = 0.03
 """So little of the room may stay empty."""
 _ROUNDS = 3
@@ -83,6 +85,24 @@ def condense(
     text = sheet.filled()
     kept = len(sheet.kept) if len(lines) == whole else min(whole, len(sheet.kept))
     return Condensed(text, kept, whole - kept)
+
+
+def lift_start(
+    lines: Sequence[str], ratings: MutableSequence[float], room: int, rating: float, above: float = -0.5
+) -> None:
+    """Rate the first lines, of `room` characters together, at least `rating`: whoever goes on from a result copies
+    lines that follow each other, and what was asked for first stands first. Lines not rated `above` stay there. Linear.
+    """
+    if room < _SHORTEST_START:
+        return
+    used = 0
+    for index, line in enumerate(lines):
+        if ratings[index] <= above:
+            continue
+        used += len(line) + 1
+        if used > room:
+            break
+        ratings[index] = max(ratings[index], rating)
 
 
 def _broken(

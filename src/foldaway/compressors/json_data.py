@@ -120,12 +120,20 @@ def _with_names(whole: str, names: Mapping[str, float], room: int, *, single: bo
     """The digest with the names it lacks: as its last key where it is one object or list, else on a line of its own."""
     if not names or not whole:
         return whole
-    plain = not single or whole[-1] not in "]}" or len(whole) < 3
+    if single and (whole[-1] not in "]}" or len(whole) < 3):
+        # One value, only counted: the names stand beside it, so that it stays JSON.
+        line = named(names, whole, room - len(whole) - 5)
+        return f'[{whole},"{_in_quotes(line)}"]' if line else whole
+    plain = not single
     line = named(names, whole, room - len(whole) - (1 if plain else 18), "" if whole[-1] == "}" and not plain else LEAD)
     if not line or plain:
         return f"{whole}\n{line}" if line else whole
-    line = line.replace("\\", "/").replace('"', "'")
+    line = _in_quotes(line)
     return f'{whole[:-1]},"also named":"{line}"}}' if whole[-1] == "}" else f'{whole[:-1]},"{line}"]'
+
+
+def _in_quotes(line: str) -> str:
+    return line.replace("\\", "/").replace('"', "'")
 
 
 def segments(text: str) -> list[Read | str]:

@@ -139,8 +139,11 @@ def _names_made_up(text: str, source: str) -> Iterator[str]:
         return
     known = _stems(source) | {word.lower() for word in _SHORT.findall(source)}
     for name in names:
-        owner = _POSSESSIVE.sub("", name)
-        if not {name.lower(), name[:STEM_CHARS].lower(), owner.lower(), owner[:STEM_CHARS].lower()} & known:
+        owner = _POSSESSIVE.sub("", name).lower()
+        forms = {name.lower(), owner, name[:STEM_CHARS].lower(), owner[:STEM_CHARS]}
+        parts = [part for part in owner.split("-") if len(part) > 2]
+        told = parts and all(part in known or part[:STEM_CHARS] in known for part in parts)
+        if not told and not forms & known:
             yield name
 
 

@@ -8,7 +8,7 @@ from foldaway.engine.engine import Engine
 from foldaway.engine.words import WORDS_REASON
 from foldaway.errors import OverBudget
 from foldaway.model.items import Item, Kind, Level
-from foldaway.model.plan import Commit
+from foldaway.model.plan import Budget, Commit
 from foldaway.model.wire import TurnKind
 
 NAMED = 3
@@ -57,3 +57,14 @@ def shortened_words(items: Mapping[int, Item], commit: Commit | None) -> str:
     if not short and not gone:
         return ""
     return f"{WORDS_REASON}: {len(short)} abstracted, {len(gone)} folded ({', '.join([*short, *gone][:8])})"
+
+
+def reserve_used(tokens: int, budget: Budget, share: float) -> str:
+    """That a view takes more than the reserve leaves of the budget, in words; "" when it does not."""
+    whole = budget.tokens + budget.reserve_tokens
+    if not share or tokens <= whole - int(whole * share):
+        return ""
+    return (
+        f"the reserve of {share:.0%} of the budget is in use: the view takes {tokens} of {whole} tokens, "
+        "since pins and the last turn leave no choice"
+    )

@@ -43,6 +43,8 @@ _TAGGED = re.compile(
 """What programs put into a user's message: reminders, command output."""
 _ASKED = re.compile(r"<(pr_description|issue|problem_statement|task|user_query|question|request)>(.*?)</\1>", re.DOTALL)
 """Where a template of instructions holds what is really asked."""
+_STANDING = re.compile(r"#+ *AGENTS\.md\b|<(?:user_instructions|INSTRUCTIONS|environment_context)>", re.IGNORECASE)
+"""Standing rules that a program puts in front as the user's words: they bind, but ask for nothing."""
 _TAG = re.compile(r"</?[A-Za-z][\w-]{0,40}>")
 _HEADING = re.compile(r"^\s*(?:#+ .*|[-=*_]{3,})$", re.MULTILINE)
 _REDIRECTED = re.compile(r"(?:(?<![<>0-9&=-])>{1,2}|\btee(?: -a)?)\s*([\w./~@+-]+)")
@@ -53,7 +55,7 @@ _TRIMMED = re.compile(r"\s*(?:2>&1|\|\s*(?:tail|head|grep|less|cat|tee)\b)")
 _LOOKS = frozenset({Kind.SEARCH, Kind.LISTING, Kind.READ})
 """Nothing found is no failure to be repaired."""
 _CHINESE = re.compile(r"[一-鿿]{4}")
-_NO_RESULTS = frozenset({Kind.READ, Kind.LISTING, Kind.SEARCH, Kind.PLAN, Kind.RECALLED, Kind.ANNOTATION})
+_NO_RESULTS = frozenset({Kind.LISTING, Kind.SEARCH, Kind.PLAN, Kind.RECALLED, Kind.ANNOTATION})
 
 
 @dataclass(slots=True)
@@ -105,7 +107,8 @@ class Confirmed:
             )  # fmt: skip
             state.learn(decided)
         else:
-            state.ask(Request(text=_asked(text), item=item.id, step=step))
+            if not _STANDING.match(text):
+                state.ask(Request(text=_asked(text), item=item.id, step=step))
         for sentence in _binding(text):
             state.bind(Request(text=sentence, item=item.id, step=step))
         for one in named(text):
@@ -127,7 +130,7 @@ class Confirmed:
             self._learn(item, Topic.RESULT, _subject(item), "result", figures)
         for key, value in _made(text) if item.kind in (Kind.COMMAND, Kind.EDIT) else ():
             self._learn(item, Topic.CREATED, value, key, value)
-        if item.kind in (Kind.RESULT, Kind.EDIT, Kind.COMMAND):
+        if item.kind in (Kind.RESULT, Kind.EDIT, Kind.COMMAND) or (item.kind is Kind.READ and not item.targets):
             for subject, key, value in _fields(text):
                 self._learn(item, Topic.RECORD, subject, key, value)
 

@@ -56,7 +56,8 @@ class Job:
 
     def make(self) -> Digest:
         """Linear in the texts."""
-        if self.newest:
+        # Of a picture nobody can say what the newer one changed.
+        if self.newest and not self.media:
             return superseded_digest(self.text, self.later, self.newest, self.room_chars)
         if not self.media:
             return self.registry.digest(self.text, self.hint, self.room_chars)
@@ -92,7 +93,7 @@ class Digests:
     _texts: dict[tuple[int, int, int], str] = field(default_factory=dict)
     _costs: dict[tuple[int, int], Costs] = field(default_factory=dict)
     _lines: dict[tuple[int, int], int] = field(default_factory=dict)
-    _stages: dict[tuple[int, int, int], str] = field(default_factory=dict)
+    _stages: dict[tuple[tuple[int, ...], int], str] = field(default_factory=dict)
     _renditions: dict[tuple[int, str], str] = field(default_factory=dict)
     _given: dict[int, str] = field(default_factory=dict)
     """Texts handed in, with their mark."""
@@ -216,7 +217,7 @@ class Digests:
 
     def stage(self, items: Sequence[int], chars: int = STAGE_CHARS) -> str:
         """Several items as one stage, by the text that the fold note gives it. Once for each stretch and room."""
-        key = items[0], items[-1], chars
+        key = tuple(items), chars
         known = self._stages.get(key)
         if known is None:
             calls = [call for item in map(self.log.items.__getitem__, items) if (call := self._call(item))]

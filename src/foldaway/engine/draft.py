@@ -155,14 +155,17 @@ class Draft:
             if self.note_cost() <= limit:
                 return
             self.stages_cost -= self.price(self.shown.stages.pop(first))
-        if self.shown.mention and self.lines_cost + self.price(self.shown.mention) > limit:
+        if self.shown.mention and self.lines_cost + self.sections_cost + self.price(self.shown.mention) > limit:
             words = self.shown.mention.split(" ")
-            share = max(0, limit - self.lines_cost // 2) / self.price(self.shown.mention)
+            left = limit - self.sections_cost - self.lines_cost // 2
+            share = max(0, left) / self.price(self.shown.mention)
             self.shown.mention = " ".join(words[: int(len(words) * share)]) if share > 0.1 else ""
         for item in sorted(self.shown.lines):
             if self.note_cost() <= limit:
                 return
             self.set(self.log.items[item], Level.HIDDEN, reason)
+        if self.shown.sections and self.note_cost() > limit:
+            self.shown.mention = ""
         for title in reversed(list(self.shown.sections)):
             if self.note_cost() <= limit:
                 return

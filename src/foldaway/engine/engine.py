@@ -31,6 +31,8 @@ from foldaway.model.wire import Message, PartType, TurnKind
 
 PINNED = "pinned"
 """Trigger of the commit that shows a pinned item whole again."""
+CHARS_AT_LEAST = 2
+"""Characters that a token of a recall stands for at the least, so that what comes along keeps the ceiling."""
 FRAME_TOKENS = 300
 """Room left for the frame of a proactive recall and for what it rests on."""
 STRONG_LINK = 0.5
@@ -255,6 +257,7 @@ class Engine:
         self.entries = list(entries)
         self.unsaved = len(self.entries)
         for entry in self.entries:
+            self.planner.outcomes.take(entry)
             match entry["type"]:
                 case "pin":
                     self.pins.add(entry["item"])
@@ -392,8 +395,9 @@ class Engine:
             return Vetted((), ())
         planner = self.planner
         return pending.vet(
-            self.waiting.plan.entries, self.scene(), planner.digests, planner.obsolete, self.waiting.levels
-        )
+            self.waiting.plan.entries, self.scene(), planner.digests, planner.obsolete, self.waiting.levels,
+            raises=self.waiting.plan.raises,
+        )  # fmt: skip
 
     def _plan_cost(self, vetted: Vetted) -> float:
         return self.waiting.plan.cost if self.waiting is not None and vetted.changes else 0.0
@@ -414,13 +418,14 @@ class Engine:
         refusals = (*refused, *planned.commit.refused)
         return replace(planned, commit=replace(planned.commit, benefit=worth, refused=refusals))
 
-    def inject(self, references: Sequence[str]) -> Recalled:
-        """Put a recall at the tail, as data.
+    def inject(self, references: Sequence[str], along_chars: int | None = None) -> Recalled:
+        """Put a recall at the tail, as data; at most so many characters of what it rests on come along.
 
         The ledger keeps what was asked, what came along and the room there was: the text follows from the log.
         """
         chars = max(1_000, self.budget.tokens)
-        along = self._rests_on(recall(self.log, references, for_view=True), chars // 3)
+        most = chars // 3 if along_chars is None else min(chars // 3, along_chars)
+        along = self._rests_on(recall(self.log, references, for_view=True), most)
         asked = {"references": list(references), "along": along, "chars": chars}
         self._record({"type": "inject", **asked})
         return self.replay_injection(asked)
@@ -487,7 +492,9 @@ class Engine:
     def _along(self, number: int) -> str:
         """How a dependency comes along: its stub line, and its text where that is short."""
         item = self.log.items[number]
-        short = self.log.result_text(item) if item.tokens <= SMALL_TOKENS else ""
+        # A picture of few tokens is a long text all the same.
+        plain = item.tokens <= SMALL_TOKENS and item.kind is not Kind.ATTACHMENT and not self.log.media(item)
+        short = self.log.result_text(item) if plain else ""
         return self.stubs.line(item, ()) + (f"\n{short}" if short else "")
 
     def _guard(self, items: Iterable[int], until: int) -> None:
@@ -500,8 +507,9 @@ class Engine:
             return
         asked = self._policy_asks("bring_back")
         cost = sum(w.tokens for w in asked or ()) + FRAME_TOKENS
-        if asked and self.tokens() + cost <= self.effective_budget().tokens:
-            self.inject([w.reference for w in asked])
+        spare = self.effective_budget().tokens - self.tokens() - cost
+        if asked and spare >= 0:
+            self.inject([w.reference for w in asked], along_chars=FRAME_TOKENS + spare * CHARS_AT_LEAST)
             self._refresh()
 
     def _bring_in(self) -> None:
@@ -574,6 +582,7 @@ class Engine:
         """Add an entry to the ledger, with how much of the log there was and the step it was made in."""
         kept = {"raws": len(self.log.raws), "step": self.log.step, **entry}
         self.entries.append(kept)
+        self.planner.outcomes.take(kept)
         return kept
 
     def _restore_shown(self) -> None:

@@ -7,7 +7,7 @@ function of log and ledger: opened again, the session does not care how long any
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from foldaway.engine.digests import Digests
@@ -43,7 +43,7 @@ class NoDigests(Digests):
     def within(self, item: Item, room_chars: int) -> str:
         return self.stubs.mask(item, self.log.result_text(item), room_chars)
 
-    def stage(self, items: object) -> str:
+    def stage(self, items: Sequence[int], chars: int = 0) -> str:
         return ""
 
 

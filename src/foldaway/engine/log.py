@@ -17,12 +17,13 @@ from foldaway.engine.itemise import Draft, action_text, itemise
 from foldaway.engine.stubs import copied_ids
 from foldaway.linking.anchors import AnchorKind, anchors
 from foldaway.linking.episodes import Episodes
-from foldaway.linking.graph import Graph
+from foldaway.linking.graph import Graph, Link
 from foldaway.linking.index import AnchorIndex
 from foldaway.linking.kinds import Kinds, command_of, same_file
 from foldaway.linking.phases import Phases
-from foldaway.linking.reuse import link_reuse
-from foldaway.linking.subgoals import WORKING, State, SubGoals
+from foldaway.linking.reuse import link_answer, link_reuse
+from foldaway.linking.subgoals import WORKING, Happening, State, SubGoals
+from foldaway.linking.verify import Verification
 from foldaway.model.items import Item, Kind
 from foldaway.model.wire import Message, Part, PartType, Quirks, Repair, Turn, TurnKind
 from foldaway.protocols import MessageCounter, Wire
@@ -65,6 +66,7 @@ class Log:
     episodes: Episodes = field(default_factory=Episodes)
     subgoals: SubGoals = field(default_factory=SubGoals)
     phases: Phases = field(default_factory=Phases)
+    verification: Verification = field(default_factory=Verification)
     failures: list[str] = field(default_factory=list)
     """What went wrong in exchangeable parts and was worked around."""
     repairs: list[Repair] = field(default_factory=list)
@@ -74,6 +76,8 @@ class Log:
     """Item -> the earlier item whose call it made again."""
     newer: dict[int, int] = field(default_factory=dict)
     """Item -> the item that made the very call again, or brought the very result again: it supersedes the first."""
+    merged: dict[int, int] = field(default_factory=dict)
+    """Item -> a newer one that says the same or nearly, as a look through the archive found (`engine.reflecting`)."""
     results: dict[str, int] = field(default_factory=dict)
     """Fingerprint of a result -> the newest item that brought it."""
     copies: dict[int, list[int]] = field(default_factory=dict)
@@ -263,17 +267,37 @@ class Log:
             self._follow_work(index)
         self.settled = upto
 
+    def _attached_before(self, turn: int) -> list[int]:
+        """Pictures, documents and sound of the user's message that a turn answers."""
+        if not turn or self.turns[turn - 1].kind is not TurnKind.USER:
+            return []
+        return [i for i in self.turn_items[turn - 1] if self.items[i].kind is Kind.ATTACHMENT]
+
     def _follow_work(self, index: int) -> None:
         """What the agent is after: the turn's episode, then the sub-goals it works on, then the phase."""
         turn, items, step = self.turns[index], self.items_of_turn(index), self.turn_step[index]
+        working = self.episodes.current()
         self.episodes.observe(index, turn, items, step)
         if self._own(turn):
             return
         episode = self.episodes.episode_of(index)
         self.subgoals.observe(index, turn, items, step, episode, self.anchors)
+        ended = any(event.happening is Happening.FINISHED for event in self.subgoals.since(index))
+        if ended or (working is not None and not working.open):
+            self.standings.changed(self.verification.close(index, self.graph, self.anchors, self._newer))
         self.phases.observe(index, turn, items, step, self.kinds, episode, self.subgoals.since(index))
         self.standings.changed(i for t in self.subgoals.changed_turns for i in self.turn_items[t])
         self.standings.changed(self.subgoals.changed_items)
+
+    def _newer(self, item: int) -> int:
+        """The next newer item that holds all of this one; 0 when none does."""
+        proof = self.obsolete.of.get(item)
+        return 0 if proof is None else proof.by
+
+    def link(self, link: Link) -> None:
+        """Take in what somebody says about a dependency; never changes what was seen."""
+        self.graph.add(link)
+        self.standings.changed((link.target,))
 
     def _weigh(self, item: Item) -> None:
         """What a settled item changes about the worth of older ones, and of itself."""
@@ -328,7 +352,14 @@ class Log:
             item = self.newer[item]
         # A call made a thousand times shall not be walked a thousand times.
         self.newer.update(dict.fromkeys(passed, item))
+        if item in self.merged:
+            return self.superseded_by(self.merged[item]) or self.merged[item]
         return item if passed else 0
+
+    def merge(self, older: int, newer: int) -> None:
+        """From now on the newer item says the same as the older one; nothing else changes."""
+        self.merged[older] = max(newer, self.merged.get(older, 0))
+        self.standings.changed((older,))
 
     def _anchors_in(self, text: str) -> Mapping[str, AnchorKind]:
         try:
@@ -360,6 +391,8 @@ class Log:
             # Who names the file of a picture, or what its caption says, depends on the picture.
             if found := self._anchors_in(described(block).words()):
                 self.anchors.observe(item.id, item.created_step, found)
+        if any(turn.parts[p].role == "assistant" for p in item.parts):
+            link_answer(self.graph, item.id, self._attached_before(item.turn))
         for number in item.parts:
             part = turn.parts[number]
             if not part.text or part.type is PartType.REASONING or part.stand_in:
@@ -370,6 +403,7 @@ class Log:
             if part.role == "assistant":
                 link_reuse(self.graph, self.anchors, item.id, found)
                 self.anchors.use(item.id, item.created_step, found)
+                self.verification.use(item.id, found)
             elif part.type is PartType.RESULT or turn.kind is TurnKind.OBSERVATION:
                 self.anchors.observe(item.id, item.created_step, found)
             else:

@@ -21,6 +21,7 @@ def explanation(engine: Engine, item: Item) -> Explanation:
         tokens=item.tokens, reason=reason, commit=commit, step=step,
         needed_by=tuple((k.source, round(k.weight, 3), k.provenance.value, k.why) for k in graph.needed_by(item.id)),
         needs=tuple((k.target, round(k.weight, 3), k.provenance.value, k.why) for k in graph.needs(item.id)),
+        guesses=tuple((k.target, round(k.weight, 3), k.provenance.value, k.why) for k in graph.guesses(item.id)),
         pinned=item.pinned or item.id in engine.pins, faults=engine.faults.get(item.id, 0),
         stand_in=stand_in(engine, item),
     )  # fmt: skip

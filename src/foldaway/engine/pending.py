@@ -15,7 +15,7 @@ from foldaway.engine.constraints import SOFT, Scene, last_turn, open_calls, pins
 from foldaway.engine.digests import Digests
 from foldaway.engine.planner import Planned
 from foldaway.engine.window import Shown
-from foldaway.model.items import Item, Level
+from foldaway.model.items import Item, Kind, Level
 from foldaway.model.plan import Action, Change, PlanEntry, PlanVerdict, ProposedPlan, Refusal
 
 MOST_TARGETS = 5_000
@@ -53,10 +53,11 @@ class Vetted:
 
 def vet(
     entries: Iterable[PlanEntry], scene: Scene, digests: Digests, obsolete: Callable[[Item], bool],
-    levels: Mapping[int, Level] | None = None,
+    levels: Mapping[int, Level] | None = None, *, raises: bool = False,
 ) -> Vetted:  # fmt: skip
     """Check each target. `obsolete`: whether something newer proves that an item may be pruned; `levels`: those of the
-    targets when the plan came in, None when it comes in now. O(targets and visible items)."""
+    targets when the plan came in, None when it comes in now; `raises`: what is kept and not shown whole comes back.
+    O(targets and visible items)."""
     kept = _kept(scene)
     changes: list[Change] = []
     refused: list[Refusal] = []
@@ -76,7 +77,7 @@ def vet(
             level = _level(entry.action, item, digests) if item is not None else Level.HIDDEN
             if code:
                 refused.append(Refusal(item=target if type(target) is int else 0, level=level, code=code, why=why))
-            elif entry.action is not Action.KEEP:
+            elif entry.action is not Action.KEEP or (raises and _comes_back(target, scene, kept)):
                 reason = one_line(entry.reason, REASON_CHARS) or "planned"
                 changes.append(Change(item=target, level=level, reason=reason, action=entry.action))
     return Vetted(tuple(changes), tuple(refused))
@@ -96,7 +97,7 @@ def judge(
     named = sum(len(entry.targets) for entry in plan.entries)
     if named > MOST_TARGETS:
         return PlanVerdict(accepted=False, code="too-large", why=f"{named} targets; at most {MOST_TARGETS}"), None
-    vetted = vet(plan.entries, scene, digests, obsolete)
+    vetted = vet(plan.entries, scene, digests, obsolete, raises=plan.raises)
     planned = rehearse(vetted.changes) if vetted.changes else None
     refused = (*vetted.refused, *(planned.commit.refused if planned else ()))
     if planned is None:
@@ -123,6 +124,13 @@ def _kept(scene: Scene) -> dict[int, tuple[str, str]]:
     for item, why in protected(scene, SOFT).items():
         found.setdefault(item, ("protected", why))
     return found
+
+
+def _comes_back(target: int, scene: Scene, kept: Mapping[int, tuple[str, str]]) -> bool:
+    """Whether an item to be kept is below raw and free to come back; a picture is asked for by a recall."""
+    item = scene.log.items[target]
+    free = not item.pinned and item.id not in kept and item.kind is not Kind.ATTACHMENT
+    return free and scene.shown.level(target) < Level.RAW
 
 
 def _objection(
@@ -202,7 +210,7 @@ def plan_entry(pending: Pending, refused: Iterable[Refusal]) -> dict[str, Any]:
     plan = pending.plan
     return {
         "type": "plan", "summary": plan.summary, "made_by": plan.made_by, "seen_step": plan.seen_step,
-        "cost": plan.cost, "freed_share": pending.freed_share,
+        "cost": plan.cost, "raises": plan.raises, "freed_share": pending.freed_share,
         "entries": [[e.action.value, list(e.targets), e.reason] for e in plan.entries],
         "levels": {str(i): int(level) for i, level in sorted(pending.levels.items())},
         "refused": refusals(refused),
@@ -229,7 +237,7 @@ def read_plan(entry: Mapping[str, Any]) -> Pending:
     )
     plan = ProposedPlan(
         summary=entry["summary"], entries=entries, made_by=entry["made_by"], seen_step=entry["seen_step"],
-        cost=entry["cost"],
+        cost=entry["cost"], raises=entry["raises"],
     )  # fmt: skip
     levels = {int(item): Level(level) for item, level in entry["levels"].items()}
     return Pending(plan=plan, levels=levels, step=entry["step"], freed_share=entry["freed_share"])

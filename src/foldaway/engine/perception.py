@@ -6,7 +6,7 @@ worth, how much of the window came twice, how old it is, and what room is left.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -171,7 +171,7 @@ def perceive(snapshot: Snapshot, *, system_tokens: int | None = None, tools_toke
     parts = dict.fromkeys(Part, 0)
     parts[Part.SYSTEM] = snapshot.fixed_tokens - tools_tokens if system_tokens is None else system_tokens
     parts[Part.TOOLS] = tools_tokens
-    seen = [valued for turn in _visible(snapshot) for valued in _of_turn(snapshot, turn, parts)]
+    seen = [valued for turn in snapshot._shown.turns for valued in _of_turn(snapshot, turn, parts)]
     # While a commit is planned the note is taken apart already; it is what the view held besides the turns.
     parts[Part.NOTE] += max(0, snapshot.tokens - sum(parts.values()))
     old = [v for v in seen if v.kind not in WORDS]
@@ -199,17 +199,13 @@ def progress_of(snapshot: Snapshot) -> float:
     return round(sum(1 for goal in planned if goal.state is State.FINISHED) / len(planned), 4)
 
 
-def _visible(snapshot: Snapshot) -> Iterator[int]:
-    return iter(snapshot._shown.turns)
-
-
 def _of_turn(snapshot: Snapshot, turn: int, parts: dict[Part, int]) -> list[Valued]:
     """The items of a turn; adds to `parts` what each takes, the turn's frame with its first item."""
     log, shown = snapshot._log, snapshot._shown
     items = log.items_of_turn(turn)
     note = shown.note if shown.note is not None and shown.note.turn == turn else None
     raw = note is None and all(shown.level(i.id) is Level.RAW for i in items)
-    left = log.turn_tokens[turn] if raw else cost_of(render_turn(log, shown, turn, note_of(snapshot)), log)
+    left = log.turn_tokens[turn] if raw else cost_of(render_turn(log, shown, turn, snapshot._digests.stubs), log)
     if note is not None:
         told = min(left, snapshot.count(note.text))
         parts[Part.NOTE] += told
@@ -246,11 +242,6 @@ def _takes(snapshot: Snapshot, item: Item) -> int:
 def part_of(item: Item) -> Part:
     """Which part of a view an item belongs to."""
     return _PARTS.get(item.kind, Part.RESULTS)
-
-
-def note_of(snapshot: Snapshot) -> Any:
-    """What renders stubs."""
-    return snapshot._digests.stubs
 
 
 def _levels(snapshot: Snapshot, seen: Iterable[Valued]) -> dict[Level, AtLevel]:

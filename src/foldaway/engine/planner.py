@@ -39,6 +39,7 @@ from foldaway.model.plan import (
 )
 from foldaway.model.prices import PLAIN, PriceList
 from foldaway.model.wire import PartType
+from foldaway.scoring.learning import Outcomes
 
 POLICY_TRIGGER = "policy"
 """Trigger of a commit that the policy itself asked for: all that it proposes is taken."""
@@ -93,6 +94,8 @@ class Planner:
     """How long the policy may take."""
     digests: Digests = field(init=False)
     past: Past = field(init=False)
+    outcomes: Outcomes = field(init=False)
+    """What became of what was folded, from the ledger."""
     _floor: Floor = field(init=False)
     _pins: frozenset[int] = frozenset()
 
@@ -100,6 +103,7 @@ class Planner:
         self.digests = Digests(self.log, self.stubs, wanted=getattr(self.policy, "shows_digests", True))
         self.past = Past(self.log, self.digests)
         self._floor = Floor(self.log)
+        self.outcomes = Outcomes(self._kind_of, self._phase_of)
 
     def floor(self, shown: Shown, fixed_tokens: int, pins: frozenset[int]) -> int:
         """Tokens that no policy can free: system prompt, tools and what is pinned."""
@@ -162,6 +166,14 @@ class Planner:
 
     # -- inside
 
+    def _kind_of(self, item: int) -> str:
+        found = self.log.item_at(item)
+        return "" if found is None else found.kind.value
+
+    def _phase_of(self, step: int) -> str:
+        phase = self.log.phases.at_step(step)
+        return "" if phase is None else phase.value
+
     def _changes_anything(self, draft: Draft, shown: Shown) -> bool:
         """Whether the view would differ: the same decision made again is no commit (I12)."""
         note, old = draft.shown.note, shown.note
@@ -175,7 +187,7 @@ class Planner:
             step=self.log.step, tokens=tokens, target_tokens=low, budget_tokens=budget.tokens, floor_tokens=floor,
             reserve_tokens=budget.reserve_tokens, protected=frozenset(kept), fixed_tokens=draft.fixed_tokens,
             sections_tokens=draft.sections_cost, _log=self.log, _shown=draft.shown, _line_cost=draft.line_price,
-            _digests=self.digests, _past=self.past, _check=self.watch.check,
+            _digests=self.digests, _past=self.past, _outcomes=self.outcomes, _check=self.watch.check,
         )  # fmt: skip
 
     def _take(self, draft: Draft, change: Change, kept: dict[int, str], refused: list[Refusal]) -> None:

@@ -20,6 +20,7 @@ from foldaway.linking.state import State
 from foldaway.linking.subgoals import SubGoals
 from foldaway.model.items import Item, Level
 from foldaway.model.wire import PartType, TurnKind
+from foldaway.scoring.learning import Experience, Outcomes
 from foldaway.scoring.obsolete import Obsolete
 from foldaway.scoring.value import Standing, Weights
 
@@ -55,6 +56,7 @@ class Snapshot:
     _line_cost: Callable[[Item, Sequence[str]], int]
     _digests: Digests
     _past: Past
+    _outcomes: Outcomes
     _check: Callable[[], None] = _patient
     """Raises when the time of this decision is up; asked before what is costly."""
     _found: dict[str, Any] = field(default_factory=dict)
@@ -121,6 +123,10 @@ class Snapshot:
         """0..1: what the item is worth now, by these weights."""
         phase = self._log.phases.current
         return weights.value(self.standing(item), self.step, "" if phase is None else phase.value)
+
+    def experience(self, start: Experience | None = None) -> Experience:
+        """What became of what was folded so far, as factors of values, starting from an earlier session's."""
+        return self._outcomes.experience(self.step, start)
 
     def obsolete(self, item: Item) -> Obsolete | None:
         """The proof that newer items hold all it said; None where there is none: then it may not be pruned."""

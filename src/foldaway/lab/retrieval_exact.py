@@ -67,7 +67,7 @@ _PLACES = ("北京", "上海", "广州", "成都", "杭州", "武汉", "西安",
 _TITLES = ("春季推广方案", "年度预算说明", "接口迁移手册", "安全巡检记录", "新人培训大纲", "供应商名录")
 
 
-def chinese_set(records: int = 240) -> RetrievalSet:
+def chinese_set(records: int = 120) -> RetrievalSet:
     """Made-up Chinese records, written without blanks around their ids; asked for by order number, title or path."""
     docs: list[Doc] = []
     queries: list[Query] = []

@@ -46,6 +46,8 @@ def retrieval_table(measured: Sequence[Measured]) -> str:
     lines = [["set", "ranker", "queries", *(f"R@{cut}" for cut in CUTS), "MRR", "ms", "+/-"]]
     for one in measured:
         half = one.half(chosen_on=False)
+        if not half.answers:
+            continue
         figures = [f"{half.recall(cut):.3f}" for cut in CUTS]
         lines.append(
             [
@@ -82,12 +84,17 @@ def exact_rows(measured: Sequence[Measured]) -> list[dict[str, Any]]:
             "missed": [answer.query.text for answer in one.answers if not answer.recall(1)][:5],
         }
         for one in measured
+        if one.answers
     ]
 
 
 def exact_table(measured: Sequence[Measured]) -> str:
     lines = [["set", "ranker", "queries", "first%"]]
-    lines += [[one.set_name, one.ranker, str(len(one.answers)), f"{100 * one.recall(1):.1f}"] for one in measured]
+    lines += [
+        [one.set_name, one.ranker, str(len(one.answers)), f"{100 * one.recall(1):.1f}"]
+        for one in measured
+        if one.answers
+    ]
     return f"{aligned(lines, left=2)}\n\n{EXACT_LEGEND}"
 
 

@@ -8,6 +8,7 @@ An episode the agent declared counts for its type; a boundary of its plan lets a
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -84,14 +85,13 @@ class Phases:
 
     def at(self, turn: int) -> Phase | None:
         """The phase a turn fell into. O(log changes)."""
-        low, high = 0, len(self.changes)
-        while low < high:
-            middle = (low + high) // 2
-            if self.changes[middle].turn <= turn:
-                low = middle + 1
-            else:
-                high = middle
-        return self.changes[low - 1].phase if low else None
+        found = bisect_right(self.changes, turn, key=lambda change: change.turn)
+        return self.changes[found - 1].phase if found else None
+
+    def at_step(self, step: int) -> Phase | None:
+        """The phase a model call was made in. O(log changes)."""
+        found = bisect_right(self.changes, step, key=lambda change: change.step)
+        return self.changes[found - 1].phase if found else None
 
     def since(self, turn: int) -> tuple[PhaseChange, ...]:
         """Changes at this turn and later, but for the first phase of all, which nothing came before."""

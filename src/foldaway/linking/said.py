@@ -14,6 +14,8 @@ READ_CHARS = 4_000
 ANSWER_CHARS = 280
 """A longer text is a new request, not an answer."""
 QUESTION_CHARS = 200
+ALONE_CHARS = 40
+"""A shorter question does not say what it is about."""
 _YES = re.compile(
     r"^\W*(?:yes|yep|yeah|yup|correct|right|exactly|sure|ok|okay|confirmed?|agreed|go ahead|please (?:do|proceed)|"
     r"proceed|sounds good|that'?s (?:right|correct|fine)|do it|i confirm)\b|"
@@ -47,6 +49,12 @@ _INSTEAD = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"[^.!?。！？\n]*(?:[.](?=\S)[^.!?。！？\n]*)*[?？]")
+_OPEN = re.compile(
+    r"\b(?:what|which|who|whom|when|where|why|how)\b|\b(?:could|can|would|will) you (?:please |kindly )?(?:provide|"
+    r"tell|share|give|specify|describe|let me know|send|clarify|explain)\b|什么|哪|谁|怎么|如何|多少|几",
+    re.IGNORECASE,
+)
+"""Questions that yes or no does not answer."""
 _POINTERS = frozenset("it that this these those the a an them one my your our any".split())
 _LITERAL = re.compile(r"[\d_@/\\.-]|[A-Z]{2}|[a-z][A-Z]")
 
@@ -73,10 +81,24 @@ def answer(text: str) -> str:
 
 
 def question(text: str) -> str:
-    """The last question of an assistant's text, on one line; "" when it asks nothing."""
-    found = _SENTENCE.findall(text[-READ_CHARS:])
-    asked = " ".join(found[-1].split()).lstrip("*-•#> ") if found else ""
-    return asked if len(asked) <= QUESTION_CHARS else "…" + asked[1 - QUESTION_CHARS :]
+    """The last question of an assistant's text that yes or no answers, on one line; "" when it asks none.
+
+    A short one ("Is this correct?") comes with the end of what stands before it.
+    """
+    found = list(_SENTENCE.finditer(text[-READ_CHARS:]))
+    if not found:
+        return ""
+    asked = " ".join(found[-1].group().split()).lstrip("*-•#> ")
+    if _OPEN.search(asked):
+        return ""
+    if len(asked) < ALONE_CHARS:
+        before = " ".join(text[-READ_CHARS:][: found[-1].start()].split())
+        asked = f"{_ending(before, QUESTION_CHARS - len(asked))} {asked}".strip()
+    return _ending(asked, QUESTION_CHARS)
+
+
+def _ending(text: str, limit: int) -> str:
+    return text if len(text) <= limit else "…" + text[1 - limit :]
 
 
 def named(text: str) -> Iterator[Named]:

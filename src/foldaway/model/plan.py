@@ -188,6 +188,8 @@ class ProposedPlan:
     """Model call whose view the planner saw."""
     cost: float = 0.0
     """What making it took, in tokens at base price."""
+    raises: bool = False
+    """Whether what it keeps comes back whole where it is not shown whole; else it stays as it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,6 +29,8 @@ FAILED_STEPS = 40
 """A failure that nobody came back to for so many steps is given up."""
 AGE_STEPS = 20
 """Steps after which a fact is worth half."""
+TELLING = frozenset({"status", "state", "total", "amount", "balance", "price", "result", "outcome"})
+"""Fields of a record that say how things stand: worth three others."""
 WORTH = {
     Topic.DECISION: 6.0, Topic.TOLD: 6.0, Topic.FAILURE: 4.0, Topic.RESULT: 3.0, Topic.CREATED: 4.0,
     Topic.WRITTEN: 2.0, Topic.RECORD: 1.0,
@@ -114,7 +116,8 @@ def _valuable(snapshot: Snapshot, text: _Text, facts: list[Fact]) -> list[Fact]:
     def value(fact: Fact) -> tuple[float, int]:
         used = max((a.used for a in snapshot.anchors.known([fact.value, fact.subject])), default=0)
         age = max(0, snapshot.step - fact.step)
-        return -round(WORTH[fact.topic] * (1 + math.log1p(used)) / (1 + age / AGE_STEPS), 9), -fact.item
+        telling = 3.0 if fact.key in TELLING else 1.0
+        return -round(WORTH[fact.topic] * telling * (1 + math.log1p(used)) / (1 + age / AGE_STEPS), 9), -fact.item
 
     left = text.room - text.spent
     kept: set[int] = set()
@@ -139,7 +142,7 @@ def _told(facts: Iterable[Fact], corrected: dict[int, Fact]) -> Iterator[tuple[s
                 yield _by_user(fact, corrected), list(fact.sources)
         elif topic is Topic.RECORD:
             fields = ", ".join(f"{f.key} {f.value}" for f in found if f"{f.key} {f.value}" != subject)
-            yield f"{subject} ({ids}): {fields}", sources
+            yield f"{subject} ({ids}){f': {fields}' if fields else ''}", sources
         elif topic is Topic.CREATED:
             yield f"created {found[-1].key} {subject} ({ids})", sources
         else:

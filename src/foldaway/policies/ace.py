@@ -3,8 +3,9 @@
 The original of a step and its digest are each kept once and never overwritten, so a decision only chooses between them,
 and any later one may choose otherwise. What is chosen follows from what the window holds: a rule picks the chain of
 strategies that shares out the room (`policies.scheduling`, `policies.strategies`). The newest step is always raw.
-Source: "ACE: Adaptive Context Elasticizer", arXiv 2606.31564, in a deterministic reading: its elasticizer is a model that
-reads all digests before each step; here rules decide at commits only, so that the prompt cache is not lost at every call.
+Source: "ACE: Adaptive Context Elasticizer", arXiv 2606.31564, in a deterministic reading: its elasticizer is a model
+that reads all digests before each step; here rules decide, at commits only, so that the prompt cache is not lost at
+every call.
 """
 
 from __future__ import annotations

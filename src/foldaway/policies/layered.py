@@ -30,6 +30,8 @@ NOTE_TOKENS = 120
 """The head of a fold note."""
 LEAST_FREED = 0.1
 """An emergency commit must be able to free this share of the room, or it would come again at the next call."""
+NEWEST_SHARE = 0.06
+"""Share of the note for lines of the newest folded items."""
 SCRAP = 0.05
 """Of working memory this much is not worth filling."""
 
@@ -69,6 +71,8 @@ class Layered:
     """Share of short-term memory for what was done so far."""
     abstract_share: float = 0.1
     """Share of short-term memory for digests in place."""
+    note_share: float = 0.3
+    """Share of the room that short-term memory gets even when a giant last turn fills the rest."""
     abstract_steps: int = 30
     """Age up to which a result may stand as a digest."""
     line_from: int = 3
@@ -95,7 +99,9 @@ class Layered:
         keep, held = self._working(snapshot, quotas, room - min(quotas.state, room // 4) - short)
         state = self._state(snapshot, quotas.state, keep)
         told = 0 if state is None else snapshot.count(state.text) + 4
-        short = max(0, min(room - held - told - NOTE_TOKENS, short) - snapshot.sections_tokens)
+        # A giant last turn is cut to the room that is left by the planner: it shall not cost the whole note.
+        left = max(room - held - told - NOTE_TOKENS, int(room * self.note_share))
+        short = max(0, min(left, short) - snapshot.sections_tokens)
         story = self._so_far(snapshot, int(short * self.story_share), keep)
         told_story = 0 if story is None else snapshot.count(story.text) + 4
         digests, shown = self._abstracts(snapshot, int(short * self.abstract_share), keep)
@@ -223,9 +229,15 @@ class Layered:
     ) -> Noted:
         told = [section.text for section in sections if section is not None]
         wanted = [(anchor, home) for anchor, home in ranked if self.routes.get(home.kind) is not Route.FORGET]
-        story, spent = newest_lines(snapshot, keep, int(room * 0.06))
+        newest, spent = newest_lines(snapshot, keep, int(room * NEWEST_SHARE))
+        story = {number: held for number, held in newest.items() if self._told_of(snapshot, number)}
         visible = items_of(snapshot, keep)
         return note_but(snapshot, visible, room, wanted, story, self.line_from, spent=spent, told=told)
+
+    def _told_of(self, snapshot: Snapshot, item: int) -> bool:
+        """Whether a line of its own says something: not of what is forgotten, nor of what came again."""
+        known = snapshot.item(item)
+        return self.routes.get(known.kind) is not Route.FORGET and not snapshot.superseded(known)
 
     def _changes(self, snapshot: Snapshot, keep: set[int], digests: set[int], noted: Noted) -> Iterator[Change]:
         for items in foldable_turns(snapshot):
@@ -233,9 +245,7 @@ class Layered:
                 continue
             for item in items:
                 if item.id in digests:
-                    yield Change(
-                        item=item.id, level=Level.ABSTRACT, reason="compress: worth its digest"
-                    )
+                    yield Change(item=item.id, level=Level.ABSTRACT, reason="compress: worth its digest")
                 elif item.id not in noted.lines:
                     route = self.routes.get(item.kind, Route.RETRIEVE)
                     level = Level.STUB if item.kind in IN_PLACE else Level.HIDDEN

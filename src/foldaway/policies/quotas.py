@@ -17,6 +17,8 @@ from foldaway.linking.subgoals import Happening, Source, State
 
 MEASURED_STEPS = 200
 """Newest steps whose sizes count."""
+MOST_ENTRIES = 60
+"""Sub-goals looked at, the newest: a plan is no longer."""
 FEWEST_ENTRIES = 3
 """A plan of fewer entries does not tell how far the work is."""
 MIDDLE_STEPS, LATE_STEPS = 15, 60
@@ -108,7 +110,8 @@ def stage_at(snapshot: Snapshot, turn: int) -> Stage:
     """How far the work was at a turn: by the share of the plan done, without a plan by the steps made."""
     if turn < 0:
         return Stage.EARLY
-    plan = [s for s in snapshot.subgoals.all if s.source is Source.PLAN and s.state is not State.DROPPED]
+    newest = snapshot.subgoals.all[-MOST_ENTRIES:]
+    plan = [s for s in newest if s.source is Source.PLAN and s.state is not State.DROPPED]
     if len(plan) >= FEWEST_ENTRIES and any(s.state is not State.FINISHED for s in plan):
         done = sum(s.state is State.FINISHED for s in plan)
         return Stage.EARLY if 3 * done < len(plan) else Stage.MIDDLE if 3 * done < 2 * len(plan) else Stage.LATE

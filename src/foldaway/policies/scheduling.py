@@ -1,7 +1,7 @@
 """The strategy scheduler (S4.5): rules that map what a window holds to the chain of strategies that serves it.
 
-A rule is data: conditions on figures of the perception (`engine.perception.METRICS`), each a range, and a chain. The first
-whose conditions all hold decides; it says so, with the figures it went by, in the commit.
+A rule is data: conditions on figures of the perception (`engine.perception.METRICS`), each a range, and a chain. The
+first whose conditions all hold decides; it says so, with the figures it went by, in the commit.
 """
 
 from __future__ import annotations
@@ -43,26 +43,33 @@ DEFAULT_RULES: tuple[Mapping[str, Any], ...] = (
     {
         "name": "few giant results",
         "when": {"largest_share": [0.5, 1.0]},
-        "chain": ["cleanup:0.1", "window:0.15", "summaries:0.15", "externalise:0.05", "extraction:0.55"],
+        "chain": [
+            "cleanup:0.06",
+            "window:0.1",
+            "importance:0.05",
+            "summaries:0.06",
+            "externalise:0.03",
+            "extraction:0.7",
+        ],
     },
     {
         "name": "long talk",
         "when": {"history_share": [0.5, 1.0]},
-        "chain": ["window:0.4", "importance:0.1", "structuring:0.05", "externalise:0.05", "extraction:0.4"],
+        "chain": ["window:0.2", "importance:0.05", "structuring:0.05", "externalise:0.04", "extraction:0.66"],
     },
     {
         "name": "late in the plan",
         "when": {"progress": [0.7, 1.0]},
-        "chain": ["window:0.1", "importance:0.3", "externalise:0.05", "extraction:0.55"],
+        "chain": ["importance:0.12", "window:0.08", "externalise:0.04", "extraction:0.76"],
     },
     {
         "name": "tool results dominate",
         "when": {"results_share": [0.5, 1.0]},
-        "chain": ["summaries:0.15", "window:0.1", "importance:0.15", "externalise:0.05", "extraction:0.55"],
+        "chain": ["summaries:0.06", "window:0.08", "importance:0.12", "externalise:0.04", "extraction:0.7"],
     },
     {
         "name": "nothing stands out",
-        "chain": ["window:0.2", "importance:0.1", "summaries:0.1", "externalise:0.05", "extraction:0.55"],
+        "chain": ["window:0.1", "importance:0.12", "structuring:0.05", "externalise:0.03", "extraction:0.7"],
     },
 )
 """The rules of the preset `ace`, as data."""

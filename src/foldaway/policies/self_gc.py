@@ -21,6 +21,7 @@ from foldaway.model.plan import Action, Change, Mention, Section
 from foldaway.policies._note import Noted, Ranked, newest_lines_but, note_but, ranked_anchors
 from foldaway.policies._turns import IN_PLACE
 from foldaway.policies._working_set import Wanted, working_set
+from foldaway.scoring.learning import Experience
 from foldaway.scoring.value import Relation, Weights
 
 SIZE = 0.43
@@ -43,7 +44,7 @@ class SelfGc:
     """Share of the room for raw items, the protected ones included."""
     newest: int = 2
     """Turns besides the protected ones that come first there, whatever they are worth."""
-    mask_share: float = 0.0
+    mask_share: float = 0.1
     """Share of the room for digests in place of items that just miss the raw share."""
     note_share: float = 0.6
     """Share of the room that the fold note gets even when a giant last turn fills the rest."""
@@ -55,6 +56,11 @@ class SelfGc:
     """Share of the room above the floor that waking items may take."""
     line_from: int = 3
     """Wanted anchors from which on an older item gets a line of its own."""
+    learns: bool = False
+    """Scale values by what became of their like in this session (see `scoring.learning`). In recorded sessions, where
+    only what the agent fetched again counts as missed, it makes no difference that could be told; so it is off."""
+    experience: Experience = field(default_factory=Experience)
+    """What an earlier session of the same kind learned."""
     plans_whole = True
     rewrites_all = True
 
@@ -65,7 +71,7 @@ class SelfGc:
             assert proof is not None
             why = f"{proof.proof.value}: {proof.why}"
             yield Change(item=item.id, level=Level.HIDDEN, reason=why, action=Action.PRUNE)
-        left = _Left(snapshot, self.weights, frozenset(i.id for i in pruned))
+        left = _Left(snapshot, self._weights(snapshot), frozenset(i.id for i in pruned))
         room = max(0, snapshot.target_tokens - snapshot.floor_tokens)
         index = _index(snapshot, int(room * self.index_share))
         kept, noted = self._share_out(snapshot, left, room, index.tokens)
@@ -82,7 +88,7 @@ class SelfGc:
         for event in snapshot.subgoals.since(snapshot.newest_turn):
             if event.happening is not Happening.REOPENED:
                 continue
-            for item in self._worth_waking(snapshot, snapshot.subgoals.all[event.subgoal]):
+            for item in _worth_waking(snapshot, snapshot.subgoals.all[event.subgoal], self._weights(snapshot)):
                 if item.id not in chosen and item.tokens <= room:
                     chosen.add(item.id)
                     room -= item.tokens
@@ -90,6 +96,10 @@ class SelfGc:
         return found
 
     # -- inside
+
+    def _weights(self, snapshot: Snapshot) -> Weights:
+        known = snapshot.experience(self.experience) if self.learns else self.experience
+        return known.applied(self.weights)
 
     def _share_out(self, snapshot: Snapshot, left: _Left, room: int, told: int) -> tuple[_Kept, Noted]:
         """What stays in place, and the note about the rest."""
@@ -160,18 +170,6 @@ class SelfGc:
             why = "worth a line" if noted.lines[number] else "done lately"
             anchors = tuple(noted.lines[number])
             yield Change(item=number, level=Level.STUB, reason=why, anchors=anchors, action=Action.FOLD)
-
-    def _worth_waking(self, snapshot: Snapshot, goal: SubGoal) -> list[Item]:
-        """Items of a sub-goal that are out of sight, the most valuable first."""
-        turns = goal.turns[-4 * MOST_WOKEN :]
-        items = [i for turn in turns for i in snapshot.turn_items(turn)]
-        gone = [
-            i for i in items
-            if i.id > 0 and not i.pinned and not snapshot.in_sight(i.id) and snapshot.obsolete(i) is None
-            and i.kind in (Kind.READ, Kind.EDIT, Kind.ERROR)
-        ]  # fmt: skip
-        worth = {i.id: snapshot.value(i, self.weights) / max(1, i.tokens) ** (1 - SIZE) for i in gone}
-        return sorted(gone, key=lambda i: (-worth[i.id], -i.id))[:MOST_WOKEN]
 
 
 @dataclass(slots=True)
@@ -244,3 +242,16 @@ def _index(snapshot: Snapshot, room: int) -> _Index:
         lines.append(line)
         sources.extend((items[0], items[-1]))
     return _Index(text="\n".join(reversed(lines)), sources=tuple(sorted(set(sources))), tokens=spent)
+
+
+def _worth_waking(snapshot: Snapshot, goal: SubGoal, weights: Weights) -> list[Item]:
+    """Items of a sub-goal that are out of sight, the most valuable first."""
+    turns = goal.turns[-4 * MOST_WOKEN :]
+    items = [i for turn in turns for i in snapshot.turn_items(turn)]
+    gone = [
+        i for i in items
+        if i.id > 0 and not i.pinned and not snapshot.in_sight(i.id) and snapshot.obsolete(i) is None
+        and i.kind in (Kind.READ, Kind.EDIT, Kind.ERROR)
+    ]  # fmt: skip
+    worth = {i.id: snapshot.value(i, weights) / max(1, i.tokens) ** (1 - SIZE) for i in gone}
+    return sorted(gone, key=lambda i: (-worth[i.id], -i.id))[:MOST_WOKEN]

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import NamedTuple, Protocol
 
+from foldaway.errors import StoreError
 from foldaway.model.jsonlike import unmarked
 from foldaway.model.wire import Message
 
@@ -72,6 +73,8 @@ class Chains:
         self._store, self._most = store, most
         self._known: OrderedDict[tuple[str, str], Place] = OrderedDict()
         self._answers: OrderedDict[tuple[str, str], str] = OrderedDict()
+        self._unsaved: dict[str, dict[str, str]] = {}
+        """Marks that the store did not take, by tenant: tried again with the next ones."""
         self._lock = threading.Lock()
 
     def find(self, tenant: str, asked: Chain) -> Place | None:
@@ -94,7 +97,7 @@ class Chains:
             while len(self._known) > self._most:
                 self._known.popitem(last=False)
         if self._store is not None and fresh:
-            self._store.put_marks(tenant, {link: json.dumps(place) for link, place in fresh.items()})
+            self._save(self._store, tenant, {link: json.dumps(place) for link, place in fresh.items()})
 
     def keep(self, tenant: str, key: str, place: Place, output: Sequence[Message]) -> None:
         """Remember a place, and what was answered there, under a key of its own."""
@@ -104,7 +107,7 @@ class Chains:
             while len(self._answers) > MOST_ANSWERS:
                 self._answers.popitem(last=False)
         if self._store is not None:
-            self._store.put_marks(tenant, {key: text})
+            self._save(self._store, tenant, {key: text})
 
     def kept(self, tenant: str, key: str) -> tuple[Place, list[Message]] | None:
         """What `keep` remembered."""
@@ -116,6 +119,17 @@ class Chains:
             return None
         session, branch, length, output = json.loads(text)
         return Place(session, branch, length), output
+
+    def _save(self, store: Marks, tenant: str, marks: dict[str, str]) -> None:
+        """A store that is down is no reason to stop: this process knows its marks by heart meanwhile."""
+        with self._lock:
+            waiting = {**self._unsaved.pop(tenant, {}), **marks}
+        try:
+            store.put_marks(tenant, waiting)
+        except StoreError:
+            with self._lock:
+                if sum(map(len, self._unsaved.values())) + len(waiting) <= self._most:
+                    self._unsaved[tenant] = {**waiting, **self._unsaved.get(tenant, {})}
 
     def _stored(self, tenant: str, asked: Chain) -> Place | None:
         if self._store is None:

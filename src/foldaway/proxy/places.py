@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from foldaway.errors import FoldawayError
@@ -10,6 +10,7 @@ from foldaway.model.wire import Message
 from foldaway.protocols import Store
 from foldaway.proxy.chains import Chain, Chains, Place, chain
 from foldaway.proxy.dialects import Asked
+from foldaway.proxy.learned import Learned
 from foldaway.proxy.settings import ProxySettings
 from foldaway.proxy.shelf import Desk, Key, Shelf
 from foldaway.session import Session
@@ -53,12 +54,11 @@ class Seat:
 class Places:
     """Finds, opens and forks sessions. Synchronous: called from worker threads."""
 
-    def __init__(self, settings: ProxySettings, store: Store, windows: Mapping[str, int]) -> None:
+    def __init__(self, settings: ProxySettings, store: Store, learned: Learned) -> None:
         self.settings, self.store = settings, store
         self.chains = Chains(store if hasattr(store, "put_marks") else None)
         self.shelf = Shelf(settings.most_sessions)
-        self._windows = windows
-        """Windows that providers told in their errors, by model."""
+        self._learned = learned
 
     def seat(self, incoming: Incoming) -> Seat:
         """The session of this request, with its new messages taken in.
@@ -76,13 +76,18 @@ class Places:
             place = Place(name, 0, 0)
         key = (incoming.tenant, place.session, place.branch)
         desk = self.shelf.get(key, lambda: self._open(incoming, place.session, place.branch))
-        with desk.lock:
-            if desk.length == place.length:
-                desk.session.append(messages[place.length :])
-                desk.length = len(messages)
-            else:
-                desk = self._elsewhere(incoming, place, desk, messages)
-                key = (incoming.tenant, place.session, desk.session.branch)
+        with desk.held(self.settings.time_limit_seconds):
+            try:
+                if desk.length == place.length:
+                    desk.session.append(messages[place.length :])
+                    desk.length = len(messages)
+                else:
+                    desk = self._elsewhere(incoming, place, desk, messages)
+                    key = (incoming.tenant, place.session, desk.session.branch)
+            except Exception:
+                # It may hold half of them: the next request opens it again from the store.
+                self.shelf.drop(key)
+                raise
         self.shelf.put(key, desk)
         self.chains.note(incoming.tenant, links, place.session, desk.session.branch, place.length)
         return Seat(key=key, desk=desk, links=links, fresh=len(messages) - place.length)
@@ -101,7 +106,7 @@ class Places:
     def _open(self, incoming: Incoming, name: str, branch: int) -> Desk:
         asked = incoming.asked
         session = Session(
-            format=asked.format, budget=self.budget(incoming), window=self._windows.get(asked.model), model=asked.model,
+            format=asked.format, budget=self.budget(incoming), window=self.window(incoming), model=asked.model,
             policy=incoming.policy or self.settings.policy, store=self.store, user=incoming.tenant, name=name,
             branch=branch, quirks=asked.quirks, recall=self._recall(asked), fixed_over_budget="send",
             redact=self.settings.redact,
@@ -109,10 +114,20 @@ class Places:
         return Desk(session=session, length=len(session.messages))
 
     def budget(self, incoming: Incoming) -> int:
-        """The ceiling for this request."""
-        budget = incoming.budget or self.settings.budget
-        known = self._windows.get(incoming.asked.model) or context_window(incoming.asked.model)
-        return budget or (known - (incoming.asked.max_output_tokens or 0) if known else BOUNDLESS)
+        """The ceiling for this request: what was chosen, and never more than the model takes beside its answer."""
+        window = self.window(incoming)
+        room = BOUNDLESS if window is None else max(1, window - (incoming.asked.max_output_tokens or 0))
+        return min(incoming.budget or self.settings.budget or BOUNDLESS, room)
+
+    def window(self, incoming: Incoming) -> int | None:
+        """What the model takes, its answer included: as a refusal taught, else as its maker says; None: not known."""
+        told = self._learned.of(incoming.tenant, incoming.asked.model).window
+        return told or context_window(incoming.asked.model)
+
+    def most_bytes(self, incoming: Incoming) -> int:
+        """How large the body may be that goes to the provider."""
+        told = self._learned.of(incoming.tenant, incoming.asked.model).body_bytes
+        return min(told or self.settings.most_upstream_bytes, self.settings.most_upstream_bytes)
 
     def _recall(self, asked: Asked) -> str:
         if self.settings.recall != "auto":
@@ -135,6 +150,6 @@ class Places:
         place, output = found
         key = (incoming.tenant, place.session, place.branch)
         desk = self.shelf.get(key, lambda: self._open(incoming, place.session, place.branch))
-        with desk.lock:
+        with desk.held(self.settings.time_limit_seconds):
             known = desk.session.messages[: place.length]
         return [*known, *output, *incoming.asked.messages]

@@ -37,12 +37,18 @@ class ProxySettings:
     """A request larger than this is made smaller before it is sent: providers refuse bodies by bytes, not tokens."""
     most_depth: int = 128
     """Nesting of a body; deeper ones go nowhere."""
+    most_messages: int = 100_000
+    """Of one request; more are refused."""
+    most_header_bytes: int = 64 << 10
+    body_seconds: float = 120.0
+    """For a request's body to come in."""
     most_requests: int = 256
     """Under way at once; more are told to come again."""
     most_sessions: int = 128
     """Kept in memory; the others are opened again from the store."""
     token: str = ""
-    """Asked of clients in `x-foldaway-token`; may be empty on loopback only."""
+    """Asked of clients in `x-foldaway-token`, or in front of the path (`/t/TOKEN/v1/...`); may be empty on loopback
+    only."""
     redact: bool = False
 
     def __post_init__(self) -> None:
@@ -55,11 +61,13 @@ class ProxySettings:
         if self.budget is not None and self.budget <= 0:
             raise SettingsError(f"budget {self.budget}: expected a number of tokens above 0")
         for name in ("recall_rounds", "most_body_bytes", "most_upstream_bytes", "most_depth", "most_requests",
-                     "most_sessions"):  # fmt: skip
+                     "most_sessions", "most_messages", "most_header_bytes"):  # fmt: skip
             if getattr(self, name) < 1 and name != "recall_rounds":
                 raise SettingsError(f"{name} {getattr(self, name)}: expected at least 1")
-        if self.time_limit_seconds <= 0 or self.upstream_seconds <= 0:
-            raise SettingsError("time_limit_seconds and upstream_seconds: expected more than 0")
+        if min(self.time_limit_seconds, self.upstream_seconds, self.body_seconds) <= 0:
+            raise SettingsError("time_limit_seconds, upstream_seconds and body_seconds: expected more than 0")
+        if self.token and not (self.token.isascii() and self.token.replace("-", "").replace("_", "").isalnum()):
+            raise SettingsError("token: expected letters, digits, - and _ only, since it may stand in a path")
 
     def check_host(self, host: str) -> None:
         """Raise SettingsError when listening on this address needs a token that is not set."""

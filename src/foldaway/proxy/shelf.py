@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from foldaway.errors import FoldawayError
 from foldaway.session import Session
 
 Key = tuple[str, str, int]
 """(tenant, session, branch)"""
+
+
+class Busy(FoldawayError):
+    """Somebody else works on the session for longer than a request may wait."""
 
 
 @dataclass(slots=True, eq=False)
@@ -22,6 +28,16 @@ class Desk:
     """Held by the thread that works on the session."""
     length: int = 0
     """Messages of the client that the session holds."""
+
+    @contextmanager
+    def held(self, seconds: float) -> Iterator[None]:
+        """With the lock. Raises Busy when it is not free for so long: a stuck session must not take all threads."""
+        if not self.lock.acquire(timeout=seconds):
+            raise Busy("the session is busy")
+        try:
+            yield
+        finally:
+            self.lock.release()
 
 
 class Shelf:

@@ -10,13 +10,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from foldaway.errors import OverBudget
 from foldaway.model.view import View
 from foldaway.proxy.answers import Listening, Recall
 from foldaway.proxy.dialects import Dialect
 from foldaway.proxy.places import Incoming, Places, Seat
+from foldaway.proxy.shelf import Busy
+from foldaway.proxy.weight import DOWN_TO, shed
 
 RECALL_TOOL = "recall"
 NOT_LISTENING = Listening()
+SMALLER_TRIES = 3
+"""How often a budget is lowered for a body that is too large in bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +34,8 @@ class Prepared:
     seat: Seat | None = None
     """None: the request went past the engine."""
     view: View | None = None
+    history_tokens: int = 0
+    """Of what the client sent, with system prompt and tools; 0: not counted."""
     listening: Listening = NOT_LISTENING
     """How the model may ask for what is folded; nothing: its answer need not be looked at."""
     why: str = ""
@@ -46,34 +53,65 @@ class Turns:
         return self.look(raw, body, dialect, incoming, self.places.seat(incoming))
 
     def look(self, raw: bytes, body: Mapping[str, Any], dialect: Dialect, incoming: Incoming, seat: Seat) -> Prepared:
-        """The view of a session that is up to date, as a request."""
+        """The view of a session that is up to date, as a request under the limits in tokens and in bytes."""
+        try:
+            with seat.desk.held(self.places.settings.time_limit_seconds):
+                return self._under_limits(raw, body, dialect, incoming, seat)
+        except (Busy, OverBudget):
+            raise
+        except Exception:
+            # It may be half changed: the next request opens it again from the store.
+            self.places.shelf.drop(seat.key)
+            raise
+
+    def _under_limits(
+        self, raw: bytes, body: Mapping[str, Any], dialect: Dialect, incoming: Incoming, seat: Seat
+    ) -> Prepared:
+        session, most = seat.desk.session, self.places.most_bytes(incoming)
+        budget = self.places.budget(incoming)
+        prepared = self._as_request(raw, body, dialect, incoming, seat, budget)
+        if len(prepared.body) > most and shed(session, len(prepared.body), most):
+            prepared = self._as_request(raw, body, dialect, incoming, seat, budget)
+        for _ in range(SMALLER_TRIES):
+            if len(prepared.body) <= most or prepared.view is None:
+                break
+            # No attachments left: text has to go, in proportion.
+            budget = max(1, int(prepared.view.tokens * most * DOWN_TO / len(prepared.body)))
+            prepared = self._as_request(raw, body, dialect, incoming, seat, budget)
+        return prepared
+
+    def _as_request(
+        self, raw: bytes, body: Mapping[str, Any], dialect: Dialect, incoming: Incoming, seat: Seat, budget: int
+    ) -> Prepared:
         asked, session = incoming.asked, seat.desk.session
-        with seat.desk.lock:
-            session.set_budget(
-                budget=self.places.budget(incoming), model=asked.model, max_output_tokens=asked.max_output_tokens
-            )
-            session.set_prompt(system=asked.system, tools=asked.tools)
-            view = session.view()
-            folds = session.folds
-            offered = session.recall_offered
+        session.set_budget(
+            budget=budget, window=self.places.window(incoming), model=asked.model,
+            max_output_tokens=asked.max_output_tokens,
+        )  # fmt: skip
+        session.set_prompt(system=asked.system, tools=asked.tools)
+        view = session.view()
+        folds = session.folds
+        offered = session.recall_offered
         listening = Listening(
             tool=RECALL_TOOL if folds and offered == "tool" else "", directives=folds and offered == "directive"
         )
         if not folds and not asked.previous and view.messages == asked.messages:
-            return Prepared(body=raw, changed=False, seat=seat, view=view)
+            return Prepared(body=raw, changed=False, seat=seat, view=view, history_tokens=view.tokens)
         changed = dialect.write(body, view, view.tools if listening.tool else None)
-        return Prepared(body=dump(changed), changed=True, seat=seat, view=view, listening=listening)
+        return Prepared(
+            body=dump(changed), changed=True, seat=seat, view=view, listening=listening, history_tokens=session.count()
+        )
 
     def recall(self, seat: Seat, recalls: Sequence[Recall]) -> None:
         """Bring back what a model asked for: it stands at the end of the next view."""
-        with seat.desk.lock:
+        with seat.desk.held(self.places.settings.time_limit_seconds):
             for recall in recalls:
                 seat.desk.session.recall_into_view(recall.ids, find=recall.find or None)
 
     def told(self, seat: Seat, usage: Mapping[str, Any] | None) -> None:
         """The provider's own count of what was sent."""
         if usage:
-            with seat.desk.lock:
+            with seat.desk.held(self.places.settings.time_limit_seconds):
                 seat.desk.session.report_usage(usage)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
 
 import httpx2
@@ -18,25 +18,46 @@ HOP = frozenset(
     }
 )  # fmt: skip
 """Headers about one connection, not about the request."""
+ABOUT_BODY = frozenset({b"content-encoding", b"content-md5", b"content-digest", b"digest", b"repr-digest", b"etag"})
+"""Headers about the very bytes of a body."""
 Headers = list[tuple[bytes, bytes]]
 
 
-def onward(headers: Iterable[tuple[bytes, bytes]], *, readable: bool) -> Headers:
-    """Request headers for the upstream. `readable`: the answer has to be looked at, so it must not come compressed."""
-    named = {token.strip().lower() for k, v in headers if k.lower() == b"connection" for token in v.split(b",")}
-    kept = [
-        (k, v) for k, v in headers if k.lower() not in HOP and k.lower() not in named and not k.lower().startswith(OWN)
-    ]
+def onward(headers: Sequence[tuple[bytes, bytes]], *, readable: bool, rewritten: bool = False) -> Headers:
+    """Request headers for the upstream. `readable`: the answer has to be looked at, so it must not come compressed;
+    `rewritten`: the body is no longer the client's own, and is plain."""
+    drop = HOP | _named(headers) | (ABOUT_BODY if rewritten else frozenset())
+    kept = [(k, v) for k, v in headers if k.lower() not in drop and not k.lower().startswith(OWN)]
     if readable:
         kept = [(k, v) for k, v in kept if k.lower() != b"accept-encoding"]
         kept.append((b"accept-encoding", b"identity"))
     return kept
 
 
-def back(headers: Iterable[tuple[bytes, bytes]], *, changed: bool) -> Headers:
+def back(headers: Sequence[tuple[bytes, bytes]], *, changed: bool) -> Headers:
     """Response headers for the client. `changed`: the body is no longer the upstream's own."""
-    drop = HOP | {b"content-encoding", b"content-md5", b"digest", b"etag"} if changed else HOP - {b"content-length"}
+    drop = (HOP | ABOUT_BODY if changed else HOP - {b"content-length"}) | _named(headers)
     return [(k, v) for k, v in headers if k.lower() not in drop]
+
+
+def _named(headers: Sequence[tuple[bytes, bytes]]) -> frozenset[bytes]:
+    """What the header `connection` says is about this connection alone."""
+    return frozenset(token.strip().lower() for k, v in headers if k.lower() == b"connection" for token in v.split(b","))
+
+
+async def raw_body(answer: httpx2.Response) -> bytes:
+    """The whole body as it was sent, compressed or not."""
+    return b"".join([piece async for piece in answer.aiter_raw()])
+
+
+def plain(answer: httpx2.Response, raw: bytes) -> bytes:
+    """A body that came with this answer, readable; as it came where it cannot be decoded."""
+    if not answer.headers.get("content-encoding"):
+        return raw
+    try:
+        return httpx2.Response(200, headers=answer.headers, content=raw).content
+    except httpx2.DecodingError:
+        return raw
 
 
 class Upstream:

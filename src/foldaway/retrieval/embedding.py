@@ -124,4 +124,10 @@ class EmbeddingWorker:
         try:
             self._made = vectors_of(self.embedder, rows)
         except FoldawayError as error:
-            self.failures = [*self.failures, str(error)][-10:]
+            self._failed(str(error))
+        except Exception as error:
+            # Somebody else's model may raise anything; work goes on without it.
+            self._failed(f"{self.embedder.name} failed: {type(error).__name__}: {str(error)[:200]}")
+
+    def _failed(self, why: str) -> None:
+        self.failures = [*self.failures, why][-10:]

@@ -53,7 +53,7 @@ _HISTORY = _any(
         r"(?:as|like) i (?:said|mentioned|told)\b",
         r"(?:last|previous|other|earlier) (?:session|conversation|chat|meeting|sprint)\b",
         r"last time (?:we|you|i|it)\b",
-        r"(?:earlier|previously|before|yesterday|last week|last month),? (?:we|you|i) ",
+        r"(?:earlier|previously|yesterday|last week|last month),? (?:we|you|i) ",
         r"(?:we|you|i) (?:\w+ )?(?:\w+ )?(?:previously|earlier|last time|yesterday|last week|last month)\b",
         r"(?:do|can|don't) you (?:still )?remember\b",
         r"(?<!n't )(?<!n’t )(?<!not )remember (?:when|how|what|that (?:we|you|i|time)|our|my|the time)\b",

@@ -2,7 +2,7 @@
 
 Ranks alone (reciprocal rank fusion) throw away how clear a lead is: a rare id found by words leads by far, and a page
 of advice asked for in other words leads by nothing. So ranks are joined by scores, each relative to the best candidate
-of its query. Chosen on one half of the queries of four sets (see docs/concepts/memory.md), the same weights
+of its query. Chosen on one half of the queries of four sets (see docs/results.md), the same weights
 for hashed and for model-made vectors.
 
 Source of the rank part: Cormack et al., "Reciprocal Rank Fusion outperforms Condorcet", SIGIR 2009.
@@ -10,11 +10,13 @@ Source of the rank part: Cormack et al., "Reciprocal Rank Fusion outperforms Con
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
 from foldaway.retrieval.evidence import Evidence
 
+_DIGITS = 6
 RANK_OFFSET = 10
 """k of reciprocal rank fusion; smaller than the usual 60, since lists here are short."""
 
@@ -39,13 +41,13 @@ class Weights:
 
 
 SHORT = Weights()
-LONG = Weights(vector=1.0, coverage=0.0, neighbours=1.0)
+LONG = Weights(vector=1.0, stems=0.5, coverage=0.0, neighbours=1.0)
 """Of queries of a page: no text covers them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """One half's answer: place (0 is first) and score relative to the best, by id."""
+    """One half's answer: place (0 is first, equal scores share one) and score relative to the best, by id."""
 
     place: Mapping[str, int]
     share: Mapping[str, float]
@@ -54,7 +56,9 @@ class Ranked:
     def of(cls, found: Sequence[tuple[str, float]]) -> Ranked:
         best = max((score for _, score in found), default=0.0)
         shares = {name: max(score, 0.0) / best if best > 0 else 0.0 for name, score in found}
-        return cls({name: place for place, (name, _) in enumerate(found)}, shares)
+        # How a store orders equal scores depends on when it was told what; the places must not.
+        scores = sorted((-round(score, _DIGITS) for _, score in found))
+        return cls({name: bisect_left(scores, -round(score, _DIGITS)) for name, score in found}, shares)
 
     def rank_score(self, name: str) -> float:
         """1 for the first, less for each further one, 0 for what was not found."""

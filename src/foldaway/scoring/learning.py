@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -69,47 +69,44 @@ class Experience:
 
 
 def learn(
-    entries: Sequence[Mapping[str, Any]],
+    entries: Iterable[Mapping[str, Any]],
     kind_of: Callable[[int], str],
     step: int,
     start: Experience | None = None,
-    phase_of: Callable[[int], str] | None = None,
+    phase_of: Callable[[int], str] = lambda step: "",
 ) -> Experience:
-    """What the ledger's entries up to this step teach, starting from earlier experience. O(entries).
-
-    `kind_of` names the kind of an item ("" for one it does not know, which is passed over), `phase_of` the phase at a
-    model call; with it, factors are kept by kind and phase besides.
-    """
-    counts = _Counts(kind_of, phase_of)
+    """What the ledger's entries up to this step teach, starting from earlier experience. O(entries)."""
+    outcomes = Outcomes(kind_of, phase_of)
     for entry in entries:
-        counts.take(entry)
-    counts.quiet(step)
-    begin = (start or Experience()).factors
-    names = sorted({*begin, *counts.faults, *counts.folds})
-    factors = {}
-    for name in names:
-        log = FAULT_RATE * counts.faults.get(name, 0) - QUIET_RATE * counts.folds.get(name, 0)
-        factor = begin.get(name, 1.0) * math.exp(max(-1.0, min(1.0, log)))
-        factors[name] = round(min(MOST, max(LEAST, factor)), 6)
-    return Experience(factors=factors, faults=dict(counts.faults), folds=dict(counts.folds))
+        outcomes.take(entry)
+    return outcomes.experience(step, start)
 
 
 @dataclass(slots=True)
-class _Counts:
+class Outcomes:
+    """What became of folded items, counted as entries join the ledger: an entry costs what is in it.
+
+    `kind_of` names the kind of an item ("" for one it does not know, which is passed over), `phase_of` the phase at a
+    model call ("" where none is known); with a phase, outcomes count by kind and phase besides.
+    """
+
     kind_of: Callable[[int], str]
-    phase_of: Callable[[int], str] | None
-    faults: dict[str, int] = field(default_factory=dict)
-    folds: dict[str, int] = field(default_factory=dict)
-    _folded: dict[int, int] = field(default_factory=dict)
-    """Item below its digest -> the step it was folded at."""
+    phase_of: Callable[[int], str] = lambda step: ""
+    _faults: dict[str, int] = field(default_factory=dict)
+    _folds: dict[str, int] = field(default_factory=dict)
+    _waiting: dict[int, int] = field(default_factory=dict)
+    """Item below its digest -> the step it was folded at, oldest first: its time is not up yet."""
 
     def take(self, entry: Mapping[str, Any]) -> None:
+        """The next entry of the ledger."""
         step = int(entry.get("step", 0))
+        self._pass_quiet(step)
         match entry.get("type"):
             case "commit":
                 for item, before, after, *_ in entry.get("changes", ()):
                     if before > Level.STUB >= after:
-                        self._folded[item] = step
+                        self._waiting.pop(item, None)
+                        self._waiting[item] = step
             case "fault":
                 self._miss(entry.get("below", ()), step)
             case "refetch":
@@ -117,22 +114,33 @@ class _Counts:
             case _:
                 pass
 
-    def quiet(self, step: int) -> None:
-        """Folded long enough ago and never missed."""
-        for item, folded in self._folded.items():
-            if step - folded >= QUIET_STEPS:
-                self._count(self.folds, item, folded)
+    def experience(self, step: int, start: Experience | None = None) -> Experience:
+        """What all of it teaches by this step. O(kinds and phases, and folds whose time is up)."""
+        self._pass_quiet(step)
+        begin = (start or Experience()).factors
+        factors = {}
+        for name in sorted({*begin, *self._faults, *self._folds}):
+            log = FAULT_RATE * self._faults.get(name, 0) - QUIET_RATE * self._folds.get(name, 0)
+            factor = begin.get(name, 1.0) * math.exp(max(-1.0, min(1.0, log)))
+            factors[name] = round(min(MOST, max(LEAST, factor)), 6)
+        return Experience(factors=factors, faults=dict(self._faults), folds=dict(self._folds))
 
-    def _miss(self, items: Sequence[int], step: int) -> None:
+    def _pass_quiet(self, step: int) -> None:
+        """Count what was folded long enough ago and never missed."""
+        while self._waiting:
+            item, folded = next(iter(self._waiting.items()))
+            if step - folded < QUIET_STEPS:
+                return
+            del self._waiting[item]
+            self._count(self._folds, item, folded)
+
+    def _miss(self, items: Iterable[int], step: int) -> None:
         for item in items:
-            self._folded.pop(item, None)
-            self._count(self.faults, item, step)
+            self._waiting.pop(item, None)
+            self._count(self._faults, item, step)
 
     def _count(self, table: dict[str, int], item: int, step: int) -> None:
-        kind = self.kind_of(item)
-        if not kind:
-            return
-        table[kind] = table.get(kind, 0) + 1
-        phase = self.phase_of(step) if self.phase_of is not None else ""
-        if phase:
-            table[f"{kind}/{phase}"] = table.get(f"{kind}/{phase}", 0) + 1
+        kind, phase = self.kind_of(item), self.phase_of(step)
+        for name in (kind, f"{kind}/{phase}" if phase else ""):
+            if kind and name:
+                table[name] = table.get(name, 0) + 1

@@ -6,9 +6,10 @@ session's own thread hands it in. Whatever goes wrong, the policy decides as it 
 
 from __future__ import annotations
 
+from foldaway.steering.orchestrator import Orchestrator
 from foldaway.steering.prompt import Question, question_of
 from foldaway.steering.reading import read_answer
 from foldaway.steering.rules import plan_by_rules
 from foldaway.steering.worker import Failure, PlanWorker
 
-__all__ = ["Failure", "PlanWorker", "Question", "plan_by_rules", "question_of", "read_answer"]
+__all__ = ["Failure", "Orchestrator", "PlanWorker", "Question", "plan_by_rules", "question_of", "read_answer"]

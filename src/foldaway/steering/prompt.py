@@ -17,6 +17,7 @@ from foldaway.model.items import Item, Level
 from foldaway.model.jsonlike import copy
 from foldaway.model.wire import Message
 from foldaway.session import Session
+from foldaway.stores.redaction import redact
 
 MOST_ROWS = 300
 """Items listed; of more, the largest."""
@@ -92,7 +93,8 @@ def question_of(session: Session, *, format: str = "") -> Question | None:
     if cached and session.format == "anthropic_messages":
         messages = _marked(messages)
     elif not cached:
-        messages = [{"role": "user", "content": f"{_plain(view)}\n\n{task}"}]
+        # Another protocol is likely another provider, who has not seen what the main one has.
+        messages = [{"role": "user", "content": f"{redact(_plain(view))}\n\n{task}"}]
     return Question(
         messages=tuple(messages), beside=_beside(session) if cached else {}, listed={i.id: i for i in listed},
         seen_step=engine.log.step, tokens=snapshot.tokens + engine.log.counter.counter.count(task), cached=cached,

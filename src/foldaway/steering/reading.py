@@ -17,7 +17,7 @@ from foldaway.model.plan import Action, PlanEntry
 MOST_CHARS = 200_000
 MOST_ENTRIES = 1_000
 MOST_TARGETS = 5_000
-_THINKING = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+_THOUGHTS = (("<think>", "</think>"), ("<thinking>", "</thinking>"))
 _FENCE = re.compile(r"```(?:json)?[ \t]*\n(.*?)\n?```", re.DOTALL | re.IGNORECASE)
 _REFUSAL = re.compile(
     r"\b(?:i(?:['’]m| am) (?:sorry|unable|not able)|i (?:cannot|can['’]t|won['’]t|will not|apologi[sz]e)|as an ai\b"
@@ -34,9 +34,14 @@ def read_answer(text: str) -> tuple[str, tuple[PlanEntry, ...]]:
     Raises:
         AskError: "too-large", "empty", "refusal", or "malformed" with what is wrong where.
     """
+    return _plan(read_object(text))
+
+
+def read_object(text: str) -> Any:
+    """The one JSON value of an answer, bare or in one code fence, thoughts left out; raises as `read_answer`."""
     if len(text) > MOST_CHARS:
         raise AskError("too-large", f"an answer of {len(text)} characters; at most {MOST_CHARS}")
-    said = _THINKING.sub("", text).strip() if "<think" in text.lower() else text.strip()
+    said = _after_thoughts(text.strip())
     if not said:
         raise AskError("empty", "the planner wrote nothing")
     fenced = _FENCE.findall(said) if "```" in said else []
@@ -44,12 +49,19 @@ def read_answer(text: str) -> tuple[str, tuple[PlanEntry, ...]]:
         raise AskError("malformed", f"{len(fenced)} code fences; expected one JSON object")
     body = fenced[0] if fenced else said
     try:
-        found = json.loads(body)
+        return json.loads(body)
     except (ValueError, RecursionError) as error:
         if not body.lstrip().startswith("{") and _REFUSAL.search(said[:400]):
             raise AskError("refusal", "the planner refused") from error
         raise AskError("malformed", "expected one JSON object and nothing else") from error
-    return _plan(found)
+
+
+def _after_thoughts(said: str) -> str:
+    """What a reasoning model says behind the thoughts that it opens with."""
+    for begin, end in _THOUGHTS:
+        if said.startswith(begin) and end in said:
+            return said.rpartition(end)[2].strip()
+    return said
 
 
 def _plan(found: Any) -> tuple[str, tuple[PlanEntry, ...]]:

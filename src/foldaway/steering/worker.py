@@ -71,6 +71,9 @@ class _Mine:
 class PlanWorker:
     """Has a model plan the windows of sessions in a thread of its own. Also a context manager."""
 
+    raises = False
+    """Whether what it says to keep is shown whole again where it is not."""
+
     def __init__(
         self, ask: Asker, *, name: str = "", every_steps: int = EVERY_STEPS, ask_from_share: float = ASK_FROM_SHARE,
         deadline_seconds: float = 120.0, most_answer_tokens: int = MOST_ANSWER_TOKENS, most_waiting: int = 32,
@@ -125,7 +128,7 @@ class PlanWorker:
     def submit(self, session: Session) -> bool:
         """Ask about this session's last view now; False when there is nothing to ask, or too much waits."""
         mine = self._of(session)
-        question = question_of(session, format=str(getattr(self.ask, "format", "")))
+        question = self._question(session)
         if question is None:
             return False
         mine.number += 1
@@ -184,7 +187,7 @@ class PlanWorker:
         cost = prices.cost(made.question.tokens if made.question.cached else 0, made.question.tokens)
         plan = ProposedPlan(
             summary=made.summary, entries=made.entries, made_by=self.name, seen_step=made.question.seen_step,
-            cost=round(cost + OUTPUT_PRICE * made.answer_tokens, 1),
+            cost=round(cost + OUTPUT_PRICE * made.answer_tokens, 1), raises=self.raises,
         )  # fmt: skip
         verdict = session.propose_plan(plan)
         if verdict.refused:
@@ -202,7 +205,15 @@ class PlanWorker:
             self.counts[error.kind] += 1
             self._failures.append(Failure(mine.name, error.kind, error.message))
 
+    def _question(self, session: Session) -> Question | None:
+        """What to ask; a planner of another kind asks something else."""
+        return question_of(session, format=str(getattr(self.ask, "format", "")))
+
     # -- inside, the worker's thread
+
+    def _read(self, answer: str, question: Question) -> tuple[str, tuple[PlanEntry, ...]]:
+        """(summary, entries) of an answer. Raises AskError."""
+        return read_answer(answer)
 
     def _job_failed(self, job: tuple[_Mine, int], error: AskError) -> None:
         mine, number = job
@@ -211,6 +222,6 @@ class PlanWorker:
 
     def _answered(self, question: Question) -> _Made:
         answer = self.ask(question.messages, self._most_tokens, question.beside)
-        summary, entries = read_answer(answer)
+        summary, entries = self._read(answer, question)
         tokens = len(answer) // CHARS_PER_TOKEN
         return _Made(question=question, summary=summary, entries=entries, answer_tokens=tokens)

@@ -261,8 +261,7 @@ class SqlMemories(SqlBase):
         digest = self._keyed(b"memory", who.tenant, *names, subject, text)
         row, handle = _told_again(db, digest, told_at, end)
         if row is None:
-            free = wanted is not None and not db.rows("SELECT 1 FROM memories WHERE handle = ?", wanted)
-            handle = wanted if wanted is not None and free else digest
+            handle = digest if wanted is None or db.is_taken(wanted) else wanted
             words, count = memory_words.terms(memory.key, memory.text)
             others = [blob(name) for name in (memory.task, memory.source, memory.session)]
             facts = (scope, who.tenant, told_at, end, count, memory.item, *names, subject, *others, who.owner)

@@ -56,7 +56,7 @@ class Scope:
         found: set[int] = set()
         for start in range(0, len(rows), MOST_VARIABLES):
             part = rows[start : start + MOST_VARIABLES]
-            sql = f"SELECT m.id FROM memories m WHERE m.id IN ({_marks(part)}) AND {self.condition}"
+            sql = f"SELECT m.id FROM memories m {db.by_row()} WHERE m.id IN ({_marks(part)}) AND {self.condition}"
             found.update(row for (row,) in db.rows(sql, *part, *self.values))
         return found
 

@@ -1,13 +1,14 @@
 """Finding memories by their words: BM25 over words and CJK pairs, among what a filter leaves.
 
-Up to a few ten thousand memories a scope this is exact. Beyond, a word that stands in very many memories no longer
-finds any, it only ranks what rarer words found; and when all words are such, they must stand in a memory together.
+Up to a few thousand memories a scope this is exact. Beyond, a word that stands in very many memories no longer finds
+any, it only ranks what rarer words found; and when all words are such, a thousand memories are looked through: those
+that hold all the words, or the newest that a filter leaves.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from foldaway.stores import _words
@@ -17,9 +18,11 @@ from foldaway.stores._tables import Transaction, text_of, unpack
 INDEX = "memory_words"
 COMMON = 5_000
 """A word in more memories of a scope than that is common."""
-FEW = 20_000
+FEW = 8_000
 """A filter that leaves no more rows of a scope than that is checked before the words are looked up."""
 _LEAST_CANDIDATES = 50
+_MOST_READ = 1_000
+"""Memories that are read to find common words in them."""
 
 
 def terms(key: str, text: str) -> tuple[list[str], int]:
@@ -44,11 +47,14 @@ class _Statistics:
 
 @dataclass(slots=True)
 class _Found:
-    """Candidates of one scope: what each promises, and which terms it is known to hold."""
+    """What one scope holds of the words looked for."""
 
     scope: Scope
-    held: dict[int, list[_words.Term]] = field(default_factory=dict)
+    rows: dict[_words.Term, list[int]] = field(default_factory=dict)
+    """Of each rarer word: where it stands."""
     common: list[_words.Term] = field(default_factory=list)
+    to_read: list[int] = field(default_factory=list)
+    """Rows that must be read to know which common words they hold; only where there is no rarer word."""
 
 
 def few(db: Transaction, scope: Scope) -> list[int] | None:
@@ -56,7 +62,7 @@ def few(db: Transaction, scope: Scope) -> list[int] | None:
     if not scope.selective:
         return None
     rows = scope.rows(db, "m.id", "LIMIT ?", FEW + 1)
-    return sorted(row for (row,) in rows) if len(rows) <= FEW else None
+    return sorted([row for (row,) in rows]) if len(rows) <= FEW else None
 
 
 def search(db: Transaction, among: Sequence[Scope], query: str, limit: int) -> list[tuple[int, float]]:
@@ -73,12 +79,8 @@ def search(db: Transaction, among: Sequence[Scope], query: str, limit: int) -> l
             texts, words = texts + statistics.memories, words + statistics.words
             found.append(_look_up(db, scope, wanted, statistics, frequencies))
     weights = _words.weights(frequencies, texts)
-    needle, average = _words.normal(query), words / max(texts, 1)
-    ranked = [
-        (-score, -row)
-        for part in found
-        for row, score in _scores(db, part, weights, needle, average, max(_LEAST_CANDIDATES, 4 * limit))
-    ]
+    rank = _Rank(_words.normal(query), words / max(texts, 1), weights, max(_LEAST_CANDIDATES, 4 * limit))
+    ranked = [(-score, -row) for part in found for row, score in rank.scores(db, part)]
     return [(-row, -score) for score, row in heapq.nsmallest(limit, ranked)]
 
 
@@ -101,10 +103,9 @@ def _look_up(
             frequencies[term] += _share(statistics, rows)
             continue
         frequencies[term] += len(rows)
-        for row in rows if allowed is None else allowed.intersection(rows):
-            found.held.setdefault(row, []).append(term)
-    if not found.held and found.common:
-        _look_up_common(db, found, allowed)
+        found.rows[term] = rows if allowed is None else sorted(allowed.intersection(rows))
+    if found.common and not any(found.rows.values()):
+        found.to_read = _common_rows(db, found) if left is None else left[-_MOST_READ:]
     return found
 
 
@@ -114,52 +115,76 @@ def _share(statistics: _Statistics, rows: Sequence[int]) -> int:
     return int(min(statistics.memories, max(COMMON, round(len(rows) / max(seen, 1e-9)))))
 
 
-def _look_up_common(db: Transaction, found: _Found, allowed: set[int] | None) -> None:
-    """Rows that hold all the words; where a filter leaves few, any of the words will do."""
+def _common_rows(db: Transaction, found: _Found) -> list[int]:
+    """Rows that hold all the words, or else any of them; no more than are read."""
     words = [scoped(found.scope.number, [term.text])[0] for term in found.common]
     plain = [word for word, term in zip(words, found.common, strict=True) if not term.prefix]
-    together = db.rows_with(INDEX, plain, most=COMMON) if len(plain) > 1 else []
-    rows = together if allowed is None else list(allowed.intersection(together))
-    if not rows:
-        for word, term in zip(words, found.common, strict=True):
-            most = COMMON if allowed is None else None
-            held = db.rows_with(INDEX, [word], prefix=term.prefix, most=most)
-            rows += held if allowed is None else allowed.intersection(held)
-    found.held.update((row, []) for row in rows)
+    together = db.rows_with(INDEX, plain, most=_MOST_READ) if len(plain) > 1 else []
+    if together:
+        return together
+    each = _MOST_READ // len(words) + 1
+    return sorted(
+        {
+            row
+            for word, term in zip(words, found.common, strict=True)
+            for row in db.rows_with(INDEX, [word], prefix=term.prefix, most=each)
+        }
+    )
 
 
-def _scores(
-    db: Transaction,
-    found: _Found,
-    weights: dict[_words.Term, float],
-    needle: str,
-    average_words: float,
-    candidates: int,
-) -> list[tuple[int, float]]:
-    def promise(row: int) -> tuple[float, int]:
-        return -sum([weights[term] for term in found.held[row]]), -row
+@dataclass(frozen=True, slots=True)
+class _Rank:
+    """How candidates are read and scored."""
 
-    scored: list[tuple[int, float]] = []
-    for part in _parts(found, promise, candidates):
-        marks = ", ".join("?" * len(part))
-        load = f"""SELECT m.id, m.words, m.subject, m.packed, m.data FROM memories m
+    needle: str
+    average_words: float
+    weights: dict[_words.Term, float]
+    enough: int
+    """Candidates that are scored exactly, the most promising ones."""
+
+    def scores(self, db: Transaction, found: _Found) -> list[tuple[int, float]]:
+        promise: dict[int, float] = {}
+        for term, rows in found.rows.items():
+            weight = self.weights[term]
+            for row in rows:
+                promise[row] = promise.get(row, 0.0) + weight
+        scored: list[tuple[int, float]] = []
+        for part in self._parts(found, promise):
+            scored += self._read(db, found, part)
+            if len(scored) >= self.enough and not found.to_read:
+                break
+        return scored
+
+    def _parts(self, found: _Found, promise: dict[int, float]) -> Iterator[list[int]]:
+        """Candidates, most promising first, in pieces: only as many are read as it takes to find enough that pass."""
+        ordered: list[int] = found.to_read
+
+        def order(row: int) -> tuple[float, int]:
+            # Rounded: equal promises must be equal whatever the order in which they were summed.
+            return -round(promise[row], 9), -row
+
+        if not ordered:
+            ordered = heapq.nsmallest(self.enough, promise, key=order)
+            yield ordered
+            if not found.scope.filtered or len(ordered) == len(promise):
+                return
+            ordered = sorted(promise, key=order)[self.enough :]
+        for start in range(0, len(ordered), MOST_VARIABLES):
+            yield ordered[start : start + MOST_VARIABLES]
+
+    def _read(self, db: Transaction, found: _Found, rows: Sequence[int]) -> list[tuple[int, float]]:
+        marks = ", ".join("?" * len(rows))
+        load = f"""SELECT m.id, m.words, m.subject, m.packed, m.data FROM memories m {db.by_row()}
             WHERE m.id IN ({marks}) AND {found.scope.condition}"""
-        for row, words, subject, packed, data in db.rows(load, *part, *found.scope.values):
+        wanted = set(rows)
+        holders = [(term, wanted.intersection(held)) for term, held in found.rows.items()]
+        scored: list[tuple[int, float]] = []
+        for row, words, subject, packed, data in db.rows(load, *rows, *found.scope.values) if rows else ():
             key, text = text_of(bytes(subject)), unpack(packed, bytes(data))
             searched = _words.normal(f"{key}\n{text}" if key else text)
-            held = {term: weights[term] for term in found.held[row]}
-            held.update((term, weights[term]) for term in found.common if term.text in searched)
-            # Rounded: equal ranks must be equal whatever the order in which the terms were summed.
-            scored.append((row, round(_words.score(searched, words, average_words, needle, held), 9)))
-        if len(scored) >= candidates:
-            break
-    return scored
-
-
-def _parts(found: _Found, promise: Callable[[int], tuple[float, int]], candidates: int) -> list[list[int]]:
-    """Candidates, most promising first, in pieces: only as many are read as it takes to find enough that pass."""
-    best = heapq.nsmallest(candidates, found.held, key=promise)
-    if not found.scope.filtered or len(best) == len(found.held):
-        return [best[start : start + MOST_VARIABLES] for start in range(0, len(best), MOST_VARIABLES)]
-    ordered = sorted(found.held, key=promise)
-    return [ordered[start : start + MOST_VARIABLES] for start in range(0, len(ordered), MOST_VARIABLES)]
+            held = {term: self.weights[term] for term, holding in holders if row in holding}
+            held.update((term, self.weights[term]) for term in found.common if term.text in searched)
+            if held:
+                score = _words.score(searched, words, self.average_words, self.needle, held)
+                scored.append((row, round(score, 9)))
+        return scored

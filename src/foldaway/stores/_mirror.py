@@ -3,7 +3,8 @@
 A mirror is read when its scope is first searched and reads on from there: rows only ever come after those it has, and
 what is gone is told by a list of its own. Halves (float16) are kept, as rounding them moves a cosine of unit vectors
 by about 0.0001. Up to `FEW` memories all are compared. Above, every vector is first judged by a sketch of few numbers,
-its part along the directions in which the vectors of the scope vary most, and only the best are compared in full.
+its part along the directions in which the vectors of the scope vary most, and only the best
+are compared in full. What is found is compared once more as it is stored.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ from numpy.typing import NDArray
 from foldaway.stores._memory_rows import Scope
 from foldaway.stores._memory_words import FEW, few
 from foldaway.stores._tables import Transaction
+from foldaway.stores._vectors import of_memories
 
 MOST_BYTES = 3 << 30
 """All mirrors of a store together; the one used longest ago makes room. One that is larger is kept while it is used."""
-SKETCH_NUMBERS = 64
+SKETCH_NUMBERS = 48
 SHORTLIST = 4096
 _SAMPLE = 16_384
 _PIECE = 8_192
@@ -42,7 +44,7 @@ class Mirrors:
         self._held.move_to_end((model, scope.number))
         mirror.follow(db)
         query = np.asarray(vector, dtype=np.float32)
-        found = _search(db, mirror, scope, query, limit)
+        found = _exactly(db, model, query, _search(db, mirror, scope, query, 2 * limit))[:limit]
         while len(self._held) > 1 and sum(each.bytes for each in self._held.values()) > self._most_bytes:
             self._held.popitem(last=False)
         return found
@@ -73,6 +75,15 @@ def _search(db: Transaction, mirror: Mirror, scope: Scope, query: _Floats, limit
     # What is near does not pass: the filter must come first, however much it leaves.
     left = sorted(row for (row,) in scope.rows(db, "m.id"))
     return mirror.best(query, limit, mirror.positions(left))
+
+
+def _exactly(
+    db: Transaction, model: int, query: _Floats, found: Sequence[tuple[int, float]]
+) -> list[tuple[int, float]]:
+    """The same by their cosines as stored: halves may swap two that are nearly equal."""
+    stored = of_memories(db, model, [row for row, _ in found])
+    cosines = [(row, round(float(np.frombuffer(data, dtype="<f4") @ query), 7)) for row, data in stored]
+    return sorted(cosines, key=lambda each: (-each[1], -each[0]))
 
 
 class Mirror:
@@ -152,7 +163,7 @@ class Mirror:
         if not count:
             return []
         if count > FEW:
-            positions = self._shortlist(query, max(4 * limit, SHORTLIST), positions)
+            positions = self._shortlist(query, max(limit, SHORTLIST), positions)
         halves = self._halves[: self._count] if positions is None else self._halves[positions]
         rows = self._rows[: self._count] if positions is None else self._rows[positions]
         cosines = halves.astype(np.float32) @ query
@@ -202,6 +213,20 @@ def _grown(old: NDArray[Any], shape: tuple[int, ...], count: int) -> NDArray[Any
 
 
 def _largest(values: _Floats, most: int) -> NDArray[np.int64]:
+    """Where the largest stand, in no order."""
     if most >= len(values):
         return np.arange(len(values))
+    if len(values) > _SAMPLE and most < len(values) // 8:
+        # Sorting out a million takes longer than comparing them: a sample tells about where the cut is.
+        step = len(values) // _SAMPLE
+        sample = values[::step]
+        share = 2 * most / len(values)
+        cut = np.partition(sample, -max(int(share * len(sample)), 1))[-max(int(share * len(sample)), 1)]
+        above = np.flatnonzero(values >= cut)
+        if len(above) >= most:
+            return above[_largest(values[above], most)] if len(above) < len(values) // 2 else _cut(values, most)
+    return _cut(values, most)
+
+
+def _cut(values: _Floats, most: int) -> NDArray[np.int64]:
     return np.argpartition(values, len(values) - most)[len(values) - most :]

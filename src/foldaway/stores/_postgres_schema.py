@@ -114,6 +114,9 @@ _RIGHTS = (
     *(statement for table in ("memories", "vectors", "memory_words") for statement in _policies(table, _SHOWN, _KEPT)),
     _lookup("words", _OWN),
     _lookup("memory_words", _SHOWN),
+    """CREATE FUNCTION handle_is_taken(wanted BYTEA) RETURNS BOOLEAN
+        LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT AS
+        $$ SELECT EXISTS (SELECT 1 FROM memories WHERE handle = wanted) $$""",
     f"GRANT SELECT ON secret TO {ROLE}",
     f"GRANT SELECT, INSERT, DELETE ON contents, branches, records, ledger, notes TO {ROLE}",
     f"GRANT SELECT, INSERT, UPDATE, DELETE ON tenants, sessions, deleting, texts, words TO {ROLE}",

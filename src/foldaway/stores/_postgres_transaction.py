@@ -47,6 +47,10 @@ class PgTransaction(Transaction):
         for statement in ("RESET ROLE", sql, f"SET ROLE {ROLE}"):
             self._connection.execute(statement)
 
+    def is_taken(self, handle: bytes) -> bool:
+        ((taken,),) = self.rows("SELECT handle_is_taken(?)", handle)
+        return bool(taken)
+
     # Words
 
     def index_words(self, index: str, row: int, words: Sequence[str]) -> None:

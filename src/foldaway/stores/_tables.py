@@ -69,6 +69,14 @@ class Transaction(ABC):
         """How a query says that this index is the one to use; "" where the database knows best."""
         return ""
 
+    def by_row(self) -> str:
+        """How a query says to look rows up by their ids, whatever else is asked of them."""
+        return ""
+
+    def is_taken(self, handle: bytes) -> bool:
+        """Whether any memory, whoever's, has this handle."""
+        return bool(self.rows("SELECT 1 FROM memories WHERE handle = ?", handle))
+
     # A database that checks by itself whose rows are touched is told by these; by default none does.
 
     def enter_user(self, user: bytes) -> None:  # noqa: B027

@@ -38,8 +38,6 @@ _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 _ADVICE: tuple[tuple[type[Exception], str], ...] = (
     (psycopg_pool.PoolClosed, "is closed"),
     (psycopg_pool.PoolTimeout, f"gave no connection for {WAIT_SECONDS:.0f} s; check the server, or allow more of them"),
-    (psycopg.errors.InvalidPassword, "refuses the user or the password of the URL"),
-    (psycopg.errors.InvalidCatalogName, "has no such database; make it with createdb"),
     (psycopg.errors.UndefinedFile, "lacks the extension pgvector; install it on the server"),
     (psycopg.errors.FeatureNotSupported, "lacks the extension pgvector; install it on the server"),
     (psycopg.errors.InsufficientPrivilege, "refuses the user of the URL a right it needs; see docs/how-to/stores.md"),
@@ -49,6 +47,12 @@ _ADVICE: tuple[tuple[type[Exception], str], ...] = (
     (psycopg.errors.AdminShutdown, "is being shut down; try again later"),
     (psycopg.OperationalError, "cannot be reached or failed; check the URL and the server"),
 )
+_CONNECTING = {
+    # What fails while connecting comes without a class of its own.
+    "password authentication failed": "refuses the user or the password of the URL",
+    "no password supplied": "refuses the user or the password of the URL",
+    "does not exist": "has no such database or user; make it with createdb or createuser",
+}
 
 
 class PostgresStore(SqlStore):
@@ -142,9 +146,13 @@ class PostgresStore(SqlStore):
             raise StoreError(
                 f"store {self._name}: schema {self._schema} holds tables of another program; choose another database"
             )
-        for name, made in (("vector", "pg_extension WHERE extname"), (ROLE, "pg_roles WHERE rolname")):
-            if not run(f"SELECT 1 FROM {made} = '{name}'"):
-                run(f"CREATE EXTENSION {name} SCHEMA public" if name == "vector" else f"CREATE ROLE {name} NOLOGIN")
+        if not run("SELECT 1 FROM pg_extension WHERE extname = 'vector'"):
+            run("CREATE EXTENSION vector SCHEMA public")
+        if not run(f"SELECT 1 FROM pg_roles WHERE rolname = '{ROLE}'"):
+            run(f"CREATE ROLE {ROLE} NOLOGIN")
+            run(f"GRANT {ROLE} TO CURRENT_USER")
+        elif not run(f"SELECT pg_has_role('{ROLE}', 'MEMBER')")[0][0]:
+            run(f"GRANT {ROLE} TO CURRENT_USER")
         return 0
 
     # Transactions
@@ -198,7 +206,6 @@ class PostgresStore(SqlStore):
 def _foundations(schema: str) -> Sequence[str]:
     return (
         f"CREATE SCHEMA IF NOT EXISTS {schema}",
-        f"GRANT {ROLE} TO CURRENT_USER",
         f"GRANT USAGE ON SCHEMA {schema} TO {ROLE}",
         "CREATE TABLE schema_version (version INTEGER NOT NULL)",
         "INSERT INTO schema_version VALUES (0)",
@@ -208,6 +215,9 @@ def _foundations(schema: str) -> Sequence[str]:
 def translate(error: Exception, name: str) -> StoreError:
     """What an exception of the driver means for the caller."""
     said = " ".join(str(error).split())
+    for words, advice in _CONNECTING.items():
+        if type(error) is psycopg.OperationalError and words in said:
+            return StoreError(f"store {name} {advice} ({said})")
     for kind, advice in _ADVICE:
         if isinstance(error, kind):
             return StoreError(f"store {name} {advice} ({said})")

@@ -84,6 +84,9 @@ class _SqliteTransaction(Transaction):
     def by_index(self, index: str) -> str:
         return f"INDEXED BY {index}"
 
+    def by_row(self) -> str:
+        return "NOT INDEXED"
+
     def index_words(self, index: str, row: int, words: Sequence[str]) -> None:
         self.run(f"INSERT INTO {index} (rowid, terms) VALUES (?, ?)", row, " ".join(words))
 

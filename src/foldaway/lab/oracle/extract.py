@@ -11,10 +11,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from foldaway.engine.constraints.last_turn import first_turn
-from foldaway.engine.constraints.scene import Scene
+from foldaway.engine.constraints.last_turn import newest_agent_turn
 from foldaway.engine.log import Log
-from foldaway.engine.window import Shown
 from foldaway.engine.words import WORDS_SHARE
 from foldaway.lab.bill import RECALL_CAP_TOKENS
 from foldaway.lab.finder import Finder, normalise
@@ -178,7 +176,7 @@ def _walk(recorded: Recorded) -> Walked:
         session.append(recorded.messages[done : step.start], recorded.origins[done : step.start])
         done = step.start
         log = session.engine.log
-        first = first_turn(Scene(log=log, shown=Shown(), pins=frozenset(), guarded=frozenset()))
+        first = newest_agent_turn(log)
         walked.log = log
         walked.last.append(tuple(range(min(first, log.settled), len(log.turns))))
         for turn in range(len(log.turns) - 1, -1, -1):

@@ -1,1 +1,1 @@
-"""The strategy library (S4.4): ways to use the room of a window, one a file, and how they are put together (`chain`)."""
+"""The strategy library (S4.4): ways to use the room of a window, one a file, put together by `chain`."""

@@ -36,10 +36,6 @@ class Step:
     raw_tokens: int
     created_step: int
 
-    @property
-    def age(self) -> int:
-        return -self.turn
-
 
 class Strategy(Protocol):
     """One way to use room. Pure and deterministic; ties by turn or id."""
@@ -114,10 +110,10 @@ def _rested_on(snapshot: Snapshot) -> set[int]:
 
 
 def _comes_back(snapshot: Snapshot, item: Item) -> bool:
-    """Whether a folded item may be shown again: no copy of ours, no picture, nothing that something newer replaced."""
+    """Whether a folded item may be shown again: no picture, and nothing that a recall or something newer shows."""
     if item.id < 0 or item.pinned or item.kind is Kind.ATTACHMENT or item.id in snapshot.protected:
         return False
-    return not snapshot.superseded(item)
+    return not snapshot.superseded(item) and not snapshot.in_sight(item.id)
 
 
 def _step(snapshot: Snapshot, items: tuple[Item, ...], *, visible: bool = True) -> Step:

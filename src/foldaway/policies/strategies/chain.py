@@ -17,11 +17,11 @@ from foldaway.engine.snapshot import Snapshot
 from foldaway.errors import SettingsError
 from foldaway.model.items import Level
 from foldaway.model.plan import Change
-from foldaway.policies.strategies._base import Allotment, Step, Strategy, candidates, in_place
+from foldaway.policies.strategies._base import Allotment, Step, Strategy, candidates, in_place, step_tokens
 from foldaway.policies.strategies.cleanup import Cleanup
 from foldaway.policies.strategies.externalise import Externalise
 from foldaway.policies.strategies.extraction import Extraction
-from foldaway.policies.strategies.importance import Importance
+from foldaway.policies.strategies.importance import Importance, ranked
 from foldaway.policies.strategies.structuring import Structuring
 from foldaway.policies.strategies.summaries import Summaries
 from foldaway.policies.strategies.window import Window
@@ -44,7 +44,7 @@ NOTE_HEAD = 150
 """Tokens of a fold note before its first line, and of a count that was a little off."""
 WASTED = 0.05
 """Share of the room that may stay unused."""
-LEAST_SHARE = 0.3
+LEAST_SHARE = 0.5
 """Share of the room that the strategies get in any case, out of the budget, when the last turn fills the rest."""
 
 
@@ -77,8 +77,9 @@ class Chain:
         if spare > room * WASTED:
             # The last ones had no use for all of theirs: the first ones choose again with that much more.
             shown = {}
-            proposals, _ = self._shared_out(snapshot, steps, room, spare, shown)
-        yield from _latest(proposals)
+            proposals, left = self._shared_out(snapshot, steps, room, spare, shown)
+            spare = max(0, left - spare)
+        yield from _latest([*proposals, *_made_whole(snapshot, steps, shown, spare)])
         for step in steps:
             for item in step.items:
                 if step.visible and item.id not in shown:
@@ -107,6 +108,19 @@ class Chain:
         whole = max(0, snapshot.target_tokens - snapshot.floor_tokens)
         ceiling = snapshot.budget_tokens - snapshot.floor_tokens - held - NOTE_HEAD
         return max(0, min(ceiling, max(whole - held, int(whole * LEAST_SHARE))))
+
+
+def _made_whole(snapshot: Snapshot, steps: Sequence[Step], shown: dict[int, Level], spare: int) -> Iterator[Change]:
+    """Steps shown by digests or cleaned whose originals fit into what is left after all, the best worth first."""
+    short = [s for s in steps if any(Level.STUB < shown.get(i.id, Level.RAW) < Level.RAW for i in s.items)]
+    for step in ranked(snapshot, short):
+        level = max(shown[i.id] for i in step.items if shown.get(i.id, Level.RAW) < Level.RAW)
+        more = step.raw_tokens - step_tokens(snapshot, step, level)
+        if more <= spare:
+            spare -= more
+            for item in step.items:
+                shown[item.id] = Level.RAW
+                yield Change(item=item.id, level=Level.RAW, reason="room enough for the original")
 
 
 def _latest(proposals: Sequence[Proposal]) -> Iterator[Proposal]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -27,13 +28,21 @@ class Importance:
 
 
 def ranked(snapshot: Snapshot, steps: list[Step]) -> list[Step]:
-    """Steps worth anything, the most per token first, ties the newest first. Pictures are left out: nobody quotes them."""
+    """Steps worth anything, the most per token first, ties the newest first; no pictures: nobody quotes them."""
     worths = {step.turn: worth_per_token(snapshot, step) for step in steps}
     chosen = [s for s in steps if worths[s.turn] > 0 and all(i.kind is not Kind.ATTACHMENT for i in s.items)]
     return sorted(chosen, key=lambda step: (-worths[step.turn], -step.turn))
 
 
 def worth_per_token(snapshot: Snapshot, step: Step) -> float:
-    """What a step is worth at raw, per token; what something newer said again is worth nothing."""
+    """What a step is worth at raw, per token; what something newer said again is worth nothing.
+
+    The chance falls with age since the step was made; a value of it that an action used since makes it younger, by the
+    geometric mean of both ages: so what work comes back to after a long time is wanted again.
+    """
     current = [item for item in step.items if not snapshot.superseded(item)]
-    return density(current, step.raw_tokens, snapshot.step)
+    used = max((snapshot.anchors.item_used_step(item.id) for item in step.items), default=-1)
+    since_made = 1 + snapshot.step - step.created_step
+    since_used = 1 + snapshot.step - max(used, step.created_step)
+    younger = math.sqrt(since_made / max(1, since_used))
+    return round(density(current, step.raw_tokens, snapshot.step) * younger, 12)

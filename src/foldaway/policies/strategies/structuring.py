@@ -1,4 +1,4 @@
-"""Structuring: a table in the fold note of what was read, edited and run, instead of a line for each time it happened."""
+"""Structuring: a table in the fold note of what was read, edited and run, instead of a line for each time."""
 
 from __future__ import annotations
 

@@ -1,0 +1,98 @@
+"""What the commands about stores do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+
+from foldaway.cli.output import say, show, show_json
+from foldaway.errors import SettingsError, StoreError
+from foldaway.protocols import SessionKey, Store
+from foldaway.settings.parts import make_store
+from foldaway.stores.moving import Moved, move_memories, move_session
+
+_LABELS = {
+    "raw_bytes": "bytes as they came in",
+    "kept_bytes": "bytes as kept",
+    "total_bytes": "bytes with indexes",
+}
+
+
+@contextmanager
+def opened(url: str, *, new: bool = False) -> Iterator[Store]:
+    """The store at a URL; one in a file must be there, unless it may be made."""
+    path = url.removeprefix("sqlite:///")
+    if path != url and not new and not Path(path).is_file():
+        raise StoreError(f"no store at {path}; name the file of a store")
+    if url.startswith("memory"):
+        raise SettingsError(f"store {url!r} lives in its process only; name one in a file or on a server")
+    store = make_store(url)
+    assert store is not None
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def stats(url: str, *, as_json: bool) -> None:
+    with opened(url) as store:
+        found = asdict(store.stats())
+    if as_json:
+        show_json(found)
+        return
+    for name, number in found.items():
+        show(f"{_LABELS.get(name, name):22} {number:>15,}")
+    if found["raw_bytes"]:
+        show(f"{'kept of what came in':22} {found['kept_bytes'] / found['raw_bytes']:>15.0%}")
+
+
+def expire(url: str, now: str, *, as_json: bool) -> None:
+    with opened(url) as store:
+        gone = store.expire_memories(now or datetime.now(UTC).isoformat())
+    if as_json:
+        show_json({"deleted": gone})
+    else:
+        show(f"{gone} memories deleted")
+
+
+def move(
+    source: str,
+    target: str,
+    *,
+    user: str,
+    sessions: Sequence[str],
+    everything: bool,
+    everybody: bool,
+    delete: bool,
+    as_json: bool,
+) -> None:
+    if bool(sessions) + everything + everybody != 1:
+        raise SettingsError("say what to move: --session NAME, --all (of a user) or --everybody; one of them")
+    if source == target:
+        raise SettingsError("source and target are the same store; name another one")
+    done: list[Moved] = []
+    with opened(source) as here, opened(target, new=True) as there:
+        for one in here.users() if everybody else [user]:
+            names = list(sessions) or here.sessions(one)
+            for name in names:
+                done.append(move_session(here, there, SessionKey(user=one, name=name), delete=delete))
+                _tell(done[-1], as_json)
+            if not sessions:
+                done.append(move_memories(here, there, one, delete=delete))
+                _tell(done[-1], as_json)
+    if not any(each.session or each.memories for each in done):
+        raise StoreError(f"user {user!r} has nothing in {source}" if everything else f"nothing in {source}")
+    if as_json:
+        show_json([asdict(each) for each in done])
+
+
+def _tell(moved: Moved, as_json: bool) -> None:
+    then = "moved" if moved.deleted else "copied"
+    if moved.session:
+        what = f"session {moved.session!r} of {moved.user!r}: {moved.records} records, {moved.notes} notes {then}"
+    else:
+        what = f"memories of {moved.user!r}: {moved.memories} {then}"
+    (say if as_json else show)(what)
