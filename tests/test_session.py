@@ -9,6 +9,7 @@ import pytest
 
 from foldaway import Level, MemoryStore, RecallError, Session, SettingsError, StoreError, WireError
 from foldaway.engine import ledger
+from foldaway.errors import MovedOn
 from foldaway.model.wire import Message
 from foldaway.settings.parts import policy_names
 from foldaway.testing.histories import FORMATS, SYSTEM, Writer, working_session
@@ -359,3 +360,25 @@ def test_appended_messages_can_say_what_they_need() -> None:
     with pytest.raises(RecallError):
         session.append([said("And this.")], needs=[77])
     assert len(session.items()) == 4
+
+
+def test_a_history_synced_in_two_processes_is_one_log(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'store.db'}"
+    history = [{"role": "user", "content": "Go."}, {"role": "assistant", "content": "Going."}]
+    with Session(budget=1_000, store=url, name="s") as one, Session(budget=1_000, store=url, name="s") as two:
+        assert one.sync(history) == 2
+        assert two.sync(history) == 0
+        assert one.sync([*history, {"role": "user", "content": "More."}]) == 1
+        assert two.sync([*history, {"role": "user", "content": "More."}, {"role": "assistant", "content": "Yes."}]) == 1
+        assert [m["content"] for m in two.messages] == ["Go.", "Going.", "More.", "Yes."]
+    with Session(budget=1_000, store=url, name="s") as again:
+        assert len(again.messages) == 4
+
+
+def test_an_append_at_a_place_that_another_process_passed_takes_nothing_in(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'store.db'}"
+    with Session(budget=1_000, store=url, name="s") as one, Session(budget=1_000, store=url, name="s") as two:
+        one.append([{"role": "user", "content": "first"}], at=0)
+        with pytest.raises(MovedOn, match="another process"):
+            two.append([{"role": "user", "content": "second"}], at=0)
+        assert [m["content"] for m in two.messages] == ["first"]

@@ -48,6 +48,10 @@ class RecallError(FoldawayError):
     """There is no such item, range or note for this user and session."""
 
 
+class MovedOn(StoreError):
+    """Another process wrote to the session's branch first: what was handed in is not in it."""
+
+
 class AskError(FoldawayError):
     """A model that works beside the loop gave no usable answer; the loop goes on without it."""
 

@@ -27,7 +27,7 @@ from foldaway.engine.reflecting import ROOM_TOKENS, Reflection, reflect
 from foldaway.engine.stubs import RecallBy, Stubs
 from foldaway.engine.triggers import Triggers
 from foldaway.engine.window import Note
-from foldaway.errors import OverBudget, RecallError, SettingsError, StoreError
+from foldaway.errors import MovedOn, OverBudget, RecallError, SettingsError, StoreError
 from foldaway.keeping import Kept, Record
 from foldaway.keeping.recollecting import Recollection
 from foldaway.linking.anchors import anchors
@@ -158,12 +158,17 @@ class Session:
 
     # -- one way in
 
-    def append(self, messages: Sequence[Message], origins: Sequence[str] = (), *, needs: Sequence[int] = ()) -> None:
+    def append(
+        self, messages: Sequence[Message], origins: Sequence[str] = (), *, needs: Sequence[int] = (),
+        at: int | None = None,
+    ) -> None:  # fmt: skip
         """New messages join the session. O(size of what is new).
 
         `origins` marks messages of role user that the environment wrote ("environment"), for agents without a tool
         protocol. `needs`: ids of items that these messages depend on (declared links; strong ones into open work
-        protect). Raises WireError when a message is not of this session's format.
+        protect). Raises WireError when a message is not of this session's format. `at`: how many messages there must
+        be in front; MovedOn, and nothing taken in, when another process went on meanwhile. Without it what others
+        wrote comes first.
         """
         fresh = copy_messages(messages)
         if not fresh:
@@ -174,10 +179,16 @@ class Session:
             raise StoreError(f"session {self._kept.key.name!r} is closed; open it again to go on")
         for target in needs:
             self._known(target)
+        if at is not None and at != len(self._client):
+            raise MovedOn(f"session {self._kept.key.name!r} has {len(self._client)} messages; expected {at}")
         self._take_in([Record(m, o) for m, o in zip(fresh, origins or [""] * len(fresh), strict=True)])
         for _ in range(MOST_RETRIES):
             if self._kept.write():
                 break
+            if at is not None:
+                self._kept.drop_pending()
+                self._reload()
+                raise MovedOn(f"another process went on with session {self._kept.key.name!r}")
             # Another process was first: what it wrote comes before ours.
             self._reload()
         else:
@@ -199,6 +210,18 @@ class Session:
         view is recognised too. An edited or shortened history starts a branch: nothing of the old one is lost.
         """
         messages = list(messages)
+        for _ in range(MOST_RETRIES):
+            known = self._arrive(messages)
+            fresh = messages[known:]
+            try:
+                self.append(fresh, origins[known:] if origins else (), at=len(self._client))
+            except MovedOn:
+                continue
+            return len(fresh)
+        raise StoreError(f"other processes keep writing to session {self._kept.key.name!r}: nothing new is stored")
+
+    def _arrive(self, messages: list[Message]) -> int:
+        """Go to where this history agrees with ours, on a branch if need be; how many of its messages are known."""
         known = self._agreement(self._client, messages)
         if known < len(self._client):
             known = self._adopted(messages) or known
@@ -206,9 +229,7 @@ class Session:
             known = self._agreement(self._client, messages)
         if known < len(self._client):
             self._branch(known)
-        fresh = messages[known:]
-        self.append(fresh, origins[known:] if origins else ())
-        return len(fresh)
+        return known
 
     # -- one way out
 
@@ -481,8 +502,8 @@ class Session:
     ) -> bool:
         """Say that an item probably depends on an earlier one, as a model may find out beside the loop.
 
-        The link counts from a confidence of `infer_from` on (True), as if it had been observed; below it is kept and told
-        by `explain`, but never asked. What was declared or observed has the better word. Kept in the ledger.
+        The link counts from a confidence of `infer_from` on (True), as if it had been observed; below it is kept and
+        told by `explain`, but never asked. What was declared or observed has the better word. Kept in the ledger.
 
         Raises RecallError for unknown items, ValueError for a confidence outside 0 to 1 or an item that is not earlier.
         """
@@ -491,19 +512,18 @@ class Session:
         if wrong := links.objection(log, source, target, confidence):
             raise ValueError(wrong)
         made = links.inferred(source, target, confidence, why[: links.WHY_CHARS])
-        known = (*log.graph.needs(source), *log.graph.guesses(source))
-        if not any(k.target == target and k.provenance is Provenance.INFERRED and k.weight >= confidence for k in known):
+        if not links.says_already(log, made):
             log.link(made)
             self._engine._record(links.infer_entry(made, made_by))
             self._save()
         return confidence >= log.graph.inferred_from
 
     def reflect(self, room_tokens: int = ROOM_TOKENS) -> Reflection:
-        """Look through what is folded away: tell of finished work in a line each, merge what says the same, link anew.
+        """Look through what is folded away: tell of finished work, merge what says the same, find new links.
 
-        What it finds is in the ledger and takes effect from the next commit on; `room_tokens` is what the lines may take
-        of the fold note (0: none). Nothing else changes, and a second look finds nothing more. By rules, no model;
-        costs a reading of the newest few thousand items, so call it between tasks, not on every step.
+        What it finds is in the ledger and takes effect from the next commit on; `room_tokens` is what lines about
+        finished work may take of the fold note (0: none). Nothing else changes, and a second look finds nothing more.
+        By rules, no model; it reads the newest few thousand items, so call it between tasks, not on every step.
         """
         engine = self._engine
         found = reflect(engine.log, engine.shown, engine.planner.digests, room_tokens)
@@ -596,7 +616,7 @@ class Session:
         return list(self._engine.entries)
 
     def perceive(self) -> Perception:
-        """What the window holds now: tokens by part and by level, what each item is worth, what came twice, how old it is.
+        """What the window holds now: tokens by part and level, what items are worth, what came twice, how old it is.
 
         O(visible items); changes nothing.
         """

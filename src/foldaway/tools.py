@@ -35,7 +35,7 @@ _SCHEMA: dict[str, Any] = {
             "items": {"type": "string"},
             "description": "start of an act: names of the ended explore episodes it rests on",
         },
-        "description": {"type": "string", "description": "end: what was found or done, with exact values"},
+        "description": {"type": "string", "description": "end of an explore: what was found, with exact values"},
     },
     "required": ["action"],
 }
@@ -107,9 +107,14 @@ def delimiter_result(arguments: Mapping[str, Any] | str, episodes: Episodes) -> 
         said = f"Episode {after.name!r} ({after.type.value}) is open."
         if before is not None and before.declared:
             said += f" Episode {before.name!r} was ended by it, without a description."
+        if after.type is EpisodeType.ACT and not call.get("dependencies"):
+            said += " It names no explore episode that it rests on."
         return f"{said} Not linked: {problem}." if problem else said
     if problem:
         return f"Error: {problem}."
     assert before is not None
     missing = before.type is EpisodeType.EXPLORE and not before.description
-    return f"Episode {before.name!r} is ended." + (" It has no description: say what you found." if missing else "")
+    unkept = before.type is EpisodeType.ACT and bool(call.get("description"))
+    hint = " It has no description: say what you found." if missing else ""
+    hint += " The description of an act is not kept: what it did stands in the environment." if unkept else ""
+    return f"Episode {before.name!r} is ended.{hint}"

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import random
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -54,3 +56,72 @@ def test_both_directions_tell_the_same_story(pairs: list[tuple[int, int, float]]
     assert forward == backward
     assert {(s, t) for s, t, _ in forward} == {(s, t) for s, t, _ in pairs if s != t}
     assert all(graph.degree(n) == len(graph.needed_by(n)) for n in range(13))
+
+
+def test_what_others_say_of_a_pair_counts_once_the_observation_is_withdrawn() -> None:
+    graph = Graph()
+    graph.add(link(2, 1, 0.9, Provenance.INFERRED))
+    graph.add(link(2, 1, 0.4))
+    assert [k.provenance for k in graph.needs(2)] == [Provenance.OBSERVED]
+    graph.withdraw(2, 1)
+    assert [(k.provenance, k.weight) for k in graph.needs(2)] == [(Provenance.INFERRED, 0.9)]
+    graph.withdraw(2, 1)
+    assert graph.degree(1) == 1
+    assert [k.weight for k in graph.as_observed(2)] == [0.4]
+
+
+def test_the_last_user_is_the_newest_item_and_goes_with_its_link() -> None:
+    graph = Graph()
+    for source in (3, 9, 5):
+        graph.add(link(source, 1))
+    assert graph.last_user(1) == 9
+    graph.withdraw(9, 1)
+    assert graph.last_user(1) == 5
+    graph.withdraw(3, 1)
+    graph.withdraw(5, 1)
+    assert (graph.last_user(1), graph.degree(1), graph.needed_by(1)) == (0, 0, ())
+
+
+def test_a_guess_below_the_threshold_is_kept_and_asked_by_nobody() -> None:
+    graph = Graph(0.7)
+    graph.add(link(2, 1, 0.69, Provenance.INFERRED))
+    graph.add(link(2, 1, 0.2, Provenance.INFERRED))
+    assert (graph.needs(2), graph.needed_by(1), graph.degree(1), graph.last_user(1)) == ((), (), 0, 0)
+    assert (graph.closure(2), graph.links()) == ((), ())
+    assert [k.weight for k in graph.guesses(2)] == [0.69]
+    graph.add(link(2, 1, 0.7, Provenance.INFERRED))
+    assert [k.weight for k in graph.needs(2)] == [0.7]
+
+
+_STATEMENTS = st.builds(
+    link, st.integers(1, 5), st.integers(1, 5), st.sampled_from([0.2, 0.5, 0.8, 1.0]), st.sampled_from(Provenance)
+)
+
+
+@settings(max_examples=120, deadline=None)
+@given(said=st.lists(_STATEMENTS, max_size=25), withdrawn=st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5))),
+       order=st.randoms(use_true_random=False))  # fmt: skip
+def test_the_order_of_statements_makes_no_difference(
+    said: list[Link], withdrawn: list[tuple[int, int]], order: random.Random
+) -> None:
+    """Observations come with the log; what was declared or inferred may come before or after any of it."""
+    seen = [k for k in said if k.provenance is Provenance.OBSERVED]
+    told = [k for k in said if k.provenance is not Provenance.OBSERVED]
+    one, other = Graph(), Graph()
+    for k in (*seen, *told):
+        one.add(k)
+    for source, target in withdrawn:
+        one.withdraw(source, target)
+    mixed: list[Link | tuple[int, int]] = [*seen, *withdrawn]
+    for k in told:
+        mixed.insert(order.randint(0, len(mixed)), k)
+    for step in mixed:
+        if isinstance(step, Link):
+            other.add(step)
+        else:
+            other.withdraw(*step)
+    assert one.links() == other.links()
+    for n in range(6):
+        assert one.needed_by(n) == other.needed_by(n)
+        assert one.guesses(n) == other.guesses(n)
+        assert one.last_user(n) == other.last_user(n) == max((k.source for k in one.needed_by(n)), default=0)

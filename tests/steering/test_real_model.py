@@ -21,10 +21,10 @@ from foldaway.steering import PlanWorker
 
 pytestmark = pytest.mark.slow
 SESSIONS = Path(foldaway.__file__).parent / "data/sessions"
-ANSWER_SECONDS = 900.0
+ANSWER_SECONDS = 600.0
 CONTEXT_TOKENS = 16_384
-VIEW_TOKENS = 9_000
-"""Of the view at which it is asked: with the question it fits the context."""
+VIEW_TOKENS = 2_000
+"""Of the view from which on it is asked: more takes minutes on a busy machine."""
 NAMES = (
     "openhands-6e5782946284.jsonl.gz", "mini-swe-agent-django-11910.json.gz", "tau2-gpt-4.1-retail.json.gz",
     "who-and-when-30.json.gz",
@@ -56,12 +56,12 @@ def client() -> Iterator[ChatClient]:
 def grown(name: str) -> Session:
     """A bundled session, up to the call at which its view is large enough to be planned."""
     recorded = next(iter(read_sessions(SESSIONS / name)))
-    made = Session(format=recorded.format, budget=4 * VIEW_TOKENS, policy="window", fixed_over_budget="send")
+    made = Session(format=recorded.format, budget=20 * VIEW_TOKENS, policy="window", fixed_over_budget="send")
     origins = list(recorded.origins) or [""] * len(recorded.messages)
     for message, origin in zip(recorded.messages, origins, strict=True):
         if message.get("role") == "assistant" and made.engine.log.turns:
             made.view()
-            if made.engine.tokens() > VIEW_TOKENS // 2 and made.engine.log.step > 5:
+            if made.engine.tokens() > VIEW_TOKENS and made.engine.log.step > 5:
                 return made
         made.append([message], [origin] if origin else ())
     made.view()
@@ -71,10 +71,10 @@ def grown(name: str) -> Session:
 def test_what_a_real_model_plans_is_legal_or_refused_and_changes_nothing_before_its_commit(client: ChatClient) -> None:
     taken, refused, failed = 0, Counter[str](), Counter[str]()
     for name in NAMES:
-        with grown(name) as made, PlanWorker(client, most_answer_tokens=700, deadline_seconds=ANSWER_SECONDS) as worker:
+        with grown(name) as made, PlanWorker(client, most_answer_tokens=400, deadline_seconds=ANSWER_SECONDS) as worker:
             before = dict(made.engine.shown.levels)
             assert worker.submit(made)
-            assert worker.wait(ANSWER_SECONDS)
+            assert worker.wait(ANSWER_SECONDS + 60)
             verdict = worker.hand_in(made)
             assert made.engine.shown.levels == before
             failed.update(worker.counts)

@@ -88,6 +88,8 @@ class AsyncSession:
     set_digest = _threaded(Session.set_digest)
     set_section = _threaded(Session.set_section)
     link = _threaded(Session.link)
+    infer_link = _threaded(Session.infer_link)
+    reflect = _threaded(Session.reflect)
     declare = _threaded(Session.declare)
     use_tools = _threaded(Session.use_tools)
     perceive = _threaded(Session.perceive)

@@ -32,7 +32,7 @@ Policy = Annotated[str, typer.Option(help="Policy by name; `foldaway policies` l
 Budget = Annotated[int, typer.Option(min=1, help="Most tokens of a request, system prompt and tools included.")]
 Call = Annotated[int | None, typer.Option(help="Stop before this call, from 0; without it, at the end of the session.")]
 SessionName = Annotated[str, typer.Option("--session", help="Which session of a file (or store) with several.")]
-StoreUrl = Annotated[str, typer.Option("--store", help="Look into a store instead of a file: sqlite:///PATH.")]
+StoreUrl = Annotated[str, typer.Option("--store", help="Look into a store instead of a file: sqlite:///PATH, postgresql://...")]
 User = Annotated[str, typer.Option(help="Whose session in the store.")]
 Joined = Annotated[bool, typer.Option("--joined", help="All sessions of a file as one, one after the other.")]
 LowShare = Annotated[

@@ -39,7 +39,7 @@ STRONG_LINK = 0.5
 """From this weight on a recall brings along what the recalled item depends on."""
 SMALL_TOKENS = 150
 """Dependencies up to this size come along whole, larger ones as their stub line."""
-RESERVE_OF_FREE = 0.3
+RESERVE_OF_FREE = 0.4
 """Of the room above the pinned floor a reserve takes at most this share."""
 GUARD_STEPS = 6
 """Steps for which a recalled item stays protected; doubled with each further fault of the same item (I7)."""

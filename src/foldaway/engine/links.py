@@ -29,6 +29,11 @@ def inferred(source: int, target: int, confidence: float, why: str) -> Link:
     return Link(source=source, target=target, weight=confidence, provenance=Provenance.INFERRED, why=why)
 
 
+def says_already(log: Log, link: Link) -> bool:
+    """Whether an inferred link is known with as much confidence."""
+    return any(k.target == link.target and k.weight >= link.weight for k in log.graph.inferred(link.source))
+
+
 def infer_entry(link: Link, made_by: str) -> dict[str, Any]:
     """An inferred link for the ledger; `made_by`: the model, or the pass over the archive."""
     return {

@@ -159,9 +159,7 @@ def _told(log: Log, digests: Digests, goal: SubGoal, folded: frozenset[int]) -> 
     return Distilled(text=cut, items=tuple(items))
 
 
-def _new_links(
-    log: Log, items: Sequence[Item], folded: frozenset[int], merged: frozenset[int]
-) -> tuple[Link, ...]:
+def _new_links(log: Log, items: Sequence[Item], folded: frozenset[int], merged: frozenset[int]) -> tuple[Link, ...]:
     """Observations that share rare values with older, folded ones and are not linked to them."""
     shared: dict[tuple[int, int], dict[str, int]] = {}
     known = {item.id for item in items}

@@ -99,8 +99,8 @@ class Declared:
         for value in _named(arguments, self.tools[item.name].reads):
             *older, newest = self._producers.get(value) or [0]
             shown = value if len(value) <= 40 else value[:39] + "…"
-            # What was observed to be needed is not made weaker by a hint. As it was observed first, for tools may be told
-            # before or after that is corrected.
+            # What was observed to be needed is not made weaker by a hint; as it was observed at first, since tools may
+            # be told before or after that is corrected.
             strong = {newest, *(k.target for k in graph.as_observed(item.id) if k.weight > MAY_HELP)}
             for target in dict.fromkeys((*older, *self._readers.get(value, ()))):
                 if target not in strong:

@@ -35,7 +35,7 @@ class Episode:
     """Opened by the agent's own annotation."""
     open: bool = True
     description: str = ""
-    """The agent's own words on closing an explore episode; survives its eviction."""
+    """The agent's own words on closing an explore episode; survives its eviction. "" of an act."""
     depends_on: tuple[int, ...] = ()
     """Numbers of the explore episodes an act episode was declared to rest on."""
 
@@ -120,12 +120,16 @@ class Episodes:
             if current is not None:
                 current.open = False
             episode = self._open(index, kind, name, declared=True)
+            if kind is EpisodeType.EXPLORE and listed:
+                return f"episode {name!r}: an explore episode rests on no other"
             episode.depends_on = tuple(names[w] for w in listed if w in names)
             return f"episode {name!r}: no closed explore episode {', '.join(unknown)}" if unknown else ""
         if call.get("action") == "end":
             if current is None or not current.declared:
                 return "delimiter end: no open episode"
-            current.description = str(call.get("description") or "")
+            if current.type is EpisodeType.EXPLORE:
+                # What an act did stands in the environment; a description would only outlive it.
+                current.description = str(call.get("description") or "")
             current.open = False
             current.last_turn = index
             self.of_turn[index] = current.number

@@ -115,9 +115,12 @@ class Graph:
 
     def observed(self, item: int) -> tuple[Link, ...]:
         """What this item was observed to depend on, whether or not another source says so too."""
-        beside = (self._beside.get((item, target), {}).get(Provenance.OBSERVED) for target in self._needs.get(item, ()))
-        found = [k for k in self.needs(item) if k.provenance is Provenance.OBSERVED]
-        return (*found, *(k for k in beside if k is not None))
+        return self._said(item, Provenance.OBSERVED)
+
+    def inferred(self, item: int) -> tuple[Link, ...]:
+        """What this item was inferred to depend on, whether it counts or not."""
+        weak = self._weak.get(item, {})
+        return (*self._said(item, Provenance.INFERRED), *weak.values())
 
     def degree(self, item: int) -> int:
         return len(self._needed_by.get(item, ()))
@@ -144,6 +147,12 @@ class Graph:
         return tuple(link for source in sorted(self._needs) for link in self.needs(source))
 
     # -- inside
+
+    def _said(self, item: int, provenance: Provenance) -> tuple[Link, ...]:
+        """All that one sort of source says of an item's needs."""
+        beside = (self._beside.get((item, target), {}).get(provenance) for target in self._needs.get(item, ()))
+        found = [k for k in self.needs(item) if k.provenance is provenance]
+        return (*found, *(k for k in beside if k is not None))
 
     def _set(self, link: Link) -> None:
         self._needs.setdefault(link.source, {})[link.target] = link

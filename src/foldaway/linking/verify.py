@@ -1,4 +1,4 @@
-"""Verification of observed links where a sub-goal ends (S1.2): what was linked while the work went on is looked at again.
+"""Verification of observed links where a sub-goal ends (S1.2): what was linked on the way is looked at again.
 
 Three things are seen better then. A value read three times from the same file came from three observations, each of
 which got a third of the weight; where a newer reading holds all of an older one, the action rests on the newer one

@@ -52,6 +52,8 @@ class Explanation:
     needed_by: tuple[tuple[int, float, str, str], ...]
     """(item that depends on this one, weight, provenance, why)"""
     needs: tuple[tuple[int, float, str, str], ...]
+    guesses: tuple[tuple[int, float, str, str], ...]
+    """Inferred needs whose confidence is too low to count."""
     pinned: bool
     faults: int
     stand_in: str | None

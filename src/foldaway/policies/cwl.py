@@ -2,84 +2,164 @@
 
 Source: Semenov and Dorofeev, "Beyond Compaction: Structured Context Eviction", arXiv 2606.11213, section 4.4, with the
 repairs its reference code lacks: the act-before-explore order is real, the agent's description of an exploration
-survives it, text outside any episode is an exploration with unknown dependencies and goes last.
+survives it, what rests on what is asked through explorations too, and where nothing is safe any more, which is where
+the paper stops, what is left goes by utility per token.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 
 from foldaway.engine.snapshot import Snapshot
 from foldaway.linking.episodes import Episode, EpisodeType
 from foldaway.model.items import Item, Kind, Level
 from foldaway.model.plan import Change
-from foldaway.policies._turns import IN_PLACE, fold, foldable_turns
+from foldaway.policies._turns import foldable_turns
+from foldaway.scoring.utility import utility
+from foldaway.scoring.value import Weights
 
 BULK = frozenset({Kind.LISTING, Kind.SEARCH})
 INTERMEDIATE = frozenset({Kind.READ, Kind.COMMAND, Kind.RESULT, Kind.ERROR})
 STRONG = 0.5
-"""An observed link at least this strong into an unfinished act keeps what it points to."""
+"""A link at least this strong into unfinished work keeps what it points to."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cwl:
+    weights: Weights = field(default_factory=Weights)
+    """Of the values by which items go when nothing is safe."""
+
     def propose(self, snapshot: Snapshot) -> Iterator[Change]:
-        groups = self._groups(snapshot)
-        alive = {e.number for e, _ in groups}
-        pending = sorted(groups, key=lambda g: (g[0].type is EpisodeType.EXPLORE, g[0].number))
-        while pending:
-            ready = [g for g in pending if not self._dependents(snapshot, g[0], alive)]
-            # Everything left rests on each other or on open work: utility is all that is left, oldest first.
-            episode, items = (ready or pending)[0]
-            yield from self._graduated(snapshot, episode, items, safe=bool(ready))
-            alive.discard(episode.number)
-            pending = [g for g in pending if g[0].number != episode.number]
-        loose = [t for t in foldable_turns(snapshot) if snapshot.episode(t[0]) is None]
-        for turn in loose:
-            yield from fold(turn, Level.STUB, "outside any episode: exploration with unknown dependencies")
-        current = [t for t in foldable_turns(snapshot) if (e := snapshot.episode(t[0])) is not None and e.open]
-        for turn in current:
-            yield from fold(turn, Level.STUB, "open episode without annotation, oldest first")
+        closed = _closed(snapshot)
+        work = _Work(snapshot, closed)
+        pending = sorted(closed, key=lambda n: (closed[n][0].type is EpisodeType.EXPLORE, n))
+        while (ready := next((n for n in pending if not work.rests_on(n)), None)) is not None:
+            episode, items = closed[ready]
+            name = episode.name or f"{episode.type.value} {episode.number}"
+            yield from _graduated(snapshot, episode, items, f"{name}: finished, nothing in sight rests on it")
+            work.gone(ready)
+            pending.remove(ready)
+        yield from self._by_utility(snapshot, frozenset(closed) - frozenset(pending))
 
-    def _groups(self, snapshot: Snapshot) -> list[tuple[Episode, list[Item]]]:
-        found: dict[int, tuple[Episode, list[Item]]] = {}
-        for item in snapshot.foldable:
-            episode = snapshot.episode(item)
-            if episode is not None and not episode.open and snapshot.level(item.id) > Level.STUB:
-                found.setdefault(episode.number, (episode, []))[1].append(item)
-        return [found[n] for n in sorted(found)]
+    def _by_utility(self, snapshot: Snapshot, done: frozenset[int]) -> Iterator[Change]:
+        """Turns that are still in sight, the one that is worth least per token first.
 
-    def _dependents(self, snapshot: Snapshot, episode: Episode, alive: set[int]) -> bool:
-        """Whether an act still in sight, or open work, rests on this episode."""
-        for other in snapshot.episodes.all[episode.number + 1 :]:
-            if episode.number in other.depends_on and (other.number in alive or other.open):
-                return True
-        if episode.type is EpisodeType.ACT:
-            return False
-        for turn in range(episode.first_turn, episode.last_turn + 1):
-            for item in snapshot.turn_items(turn):
-                for link in snapshot.graph.needed_by(item.id):
-                    user = snapshot.episode(snapshot.item(link.source))
-                    if link.weight < STRONG or user is None or user.number == episode.number:
-                        continue
-                    if user.open or (user.type is EpisodeType.ACT and user.number in alive):
-                        return True
+        What open work rests on, the episode under way, and text outside any episode, which is an exploration with
+        unknown dependencies; not of the episodes that are `done`. Worked out only when the planner asks so far.
+        """
+        episodes = snapshot.episodes
+        left = [t for t in foldable_turns(snapshot) if episodes.of_turn.get(t[0].turn) not in done]
+        for turn in sorted(left, key=lambda t: (self._per_token(snapshot, t), t[0].id)):
+            why = f"nothing is safe: {_where(snapshot, turn[0])}, utility {self._utility(snapshot, turn):.2f}"
+            for item in turn:
+                if not _describes(snapshot, item):
+                    yield Change(item=item.id, level=Level.STUB, reason=why)
+
+    def _per_token(self, snapshot: Snapshot, items: Iterable[Item]) -> float:
+        tokens = sum(item.tokens for item in items)
+        return round(self._utility(snapshot, items) / max(1, tokens), 12)
+
+    def _utility(self, snapshot: Snapshot, items: Iterable[Item]) -> float:
+        """Of all of a turn: the most useful of its items counts."""
+        return max((self._of(snapshot, item) for item in items), default=0.0)
+
+    def _of(self, snapshot: Snapshot, item: Item) -> float:
+        anchors = snapshot.anchors.known(snapshot.anchors.of_item(item.id))
+        return utility(snapshot.value(item, self.weights), anchors, item.kind, snapshot.anchors, snapshot.step)
+
+
+@dataclass(slots=True)
+class _Work:
+    """Which closed episodes some work rests on, as they go one by one."""
+
+    snapshot: Snapshot
+    closed: dict[int, tuple[Episode, list[Item]]]
+    _users: dict[int, set[int]] = field(default_factory=dict)
+    """Episode -> later episodes that depend on it by declaration or by a strong link."""
+    _linked: set[int] = field(default_factory=set)
+    """Explorations whose links were looked at."""
+    _gone: set[int] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        first = min(self.closed, default=0)
+        for later in self.snapshot.episodes.all[first:]:
+            for number in later.depends_on:
+                self._users.setdefault(number, set()).add(later.number)
+
+    def gone(self, number: int) -> None:
+        self._gone.add(number)
+
+    def rests_on(self, number: int) -> bool:
+        """Whether open work, or an act still in sight, rests on an episode, directly or through explorations.
+
+        Through an act it goes no further: what that did stands in the environment.
+        """
+        episodes = self.snapshot.episodes.all
+        passed, queue = {number}, [number]
+        for current in queue:
+            for user in sorted(self._users_of(current) - passed):
+                passed.add(user)
+                episode = episodes[user]
+                if episode.open or (episode.type is EpisodeType.ACT and user in self.closed and user not in self._gone):
+                    return True
+                if episode.type is EpisodeType.EXPLORE:
+                    queue.append(user)
         return False
 
-    def _graduated(self, snapshot: Snapshot, episode: Episode, items: list[Item], *, safe: bool) -> Iterator[Change]:
-        name = episode.name or f"{episode.type.value} {episode.number}"
-        why = f"{name}: {'finished, nothing in sight rests on it' if safe else 'nothing is safe, oldest first'}"
-        if episode.type is EpisodeType.EXPLORE:
-            for item in items:
-                if item.kind is Kind.REASONING:
-                    yield Change(item=item.id, level=Level.STUB, reason=f"{why}; reasoning")
-        for kinds, label in ((BULK, "bulk listing"), (INTERMEDIATE, "intermediate output")):
-            for item in items:
-                if item.kind in kinds and snapshot.level(item.id) > Level.ABSTRACT:
-                    yield Change(item=item.id, level=Level.ABSTRACT, reason=f"{why}; {label}")
+    def _users_of(self, number: int) -> set[int]:
+        """By declaration, and of an exploration by links as well. Once an episode, O(its links)."""
+        users = self._users.setdefault(number, set())
+        episode = self.snapshot.episodes.all[number]
+        if episode.type is EpisodeType.ACT or number in self._linked:
+            return users
+        self._linked.add(number)
+        for turn in range(episode.first_turn, episode.last_turn + 1):
+            for item in self.snapshot.turn_items(turn):
+                for link in self.snapshot.graph.needed_by(item.id):
+                    user = self.snapshot.episode(self.snapshot.item(link.source))
+                    if link.weight >= STRONG and user is not None and user.number > number:
+                        users.add(user.number)
+        return users
+
+
+def _closed(snapshot: Snapshot) -> dict[int, tuple[Episode, list[Item]]]:
+    """Closed episodes of which something is in sight, by number, with what may go of them."""
+    found: dict[int, tuple[Episode, list[Item]]] = {}
+    for item in snapshot.foldable:
+        episode = snapshot.episode(item)
+        if episode is not None and not episode.open and snapshot.level(item.id) > Level.STUB:
+            found.setdefault(episode.number, (episode, []))[1].append(item)
+    return dict(sorted(found.items()))
+
+
+def _graduated(snapshot: Snapshot, episode: Episode, items: list[Item], why: str) -> Iterator[Change]:
+    """An episode step by step: its reasoning, its bulk listings, its intermediate output, all of it."""
+    if episode.type is EpisodeType.EXPLORE:
         for item in items:
-            described = item.kind is Kind.ANNOTATION and episode.description
-            level = Level.STUB if item.kind in IN_PLACE or not described else Level.ABSTRACT
-            if not described:
-                yield Change(item=item.id, level=level, reason=f"{why}; whole episode")
+            if item.kind is Kind.REASONING:
+                yield Change(item=item.id, level=Level.STUB, reason=f"{why}; reasoning")
+    for kinds, label in ((BULK, "bulk listing"), (INTERMEDIATE, "intermediate output")):
+        for item in items:
+            if item.kind in kinds and snapshot.level(item.id) > Level.ABSTRACT:
+                yield Change(item=item.id, level=Level.ABSTRACT, reason=f"{why}; {label}")
+    for item in items:
+        if not _describes(snapshot, item):
+            yield Change(item=item.id, level=Level.STUB, reason=f"{why}; whole episode")
+
+
+def _describes(snapshot: Snapshot, item: Item) -> bool:
+    """Whether an item is the agent's own description of what an exploration found: all that is left of that."""
+    if item.kind is not Kind.ANNOTATION:
+        return False
+    episode = snapshot.episode(item)
+    ends = episode is not None and not episode.open and item.turn == episode.last_turn
+    return ends and episode is not None and episode.type is EpisodeType.EXPLORE and bool(episode.description)
+
+
+def _where(snapshot: Snapshot, item: Item) -> str:
+    episode = snapshot.episode(item)
+    if episode is None:
+        return "outside any episode"
+    name = episode.name or f"{episode.type.value} {episode.number}"
+    return f"{name} is open" if episode.open else f"open work rests on {name}"

@@ -120,13 +120,18 @@ class Layered:
             return False
         raw = [i for i in snapshot.foldable if snapshot.level(i.id) > Level.ABSTRACT]
         retrieved = sum(i.tokens for i in raw if i.kind is Kind.RECALLED)
-        working = sum(i.tokens for i in raw) - retrieved
-        free = working + retrieved - sum(i.tokens for i in raw if self._newest(snapshot, i))
+        foldable = sum(i.tokens for i in raw)
+        bound = sum(i.tokens for i in map(snapshot.item, sorted(snapshot.protected)) if not i.pinned)
+        working = foldable + bound - retrieved
+        # What the note does not use of its quotas is lent to working memory.
+        told = max(0, snapshot.tokens - snapshot.floor_tokens - foldable - bound)
+        lent = max(0, quotas.state + quotas.short_term - told)
+        free = foldable - sum(i.tokens for i in raw if self._newest(snapshot, i))
         if free < LEAST_FREED * (quotas.limit_tokens - snapshot.floor_tokens):
             return False
         return (
             snapshot.tokens > quotas.limit_tokens
-            or working > self.over * quotas.working
+            or working > self.over * (quotas.working + lent)
             or retrieved > self.over * quotas.retrieved
         )
 

@@ -57,8 +57,8 @@ class SelfGc:
     line_from: int = 3
     """Wanted anchors from which on an older item gets a line of its own."""
     learns: bool = False
-    """Scale values by what became of their like in this session (see `scoring.learning`). In recorded sessions, where
-    only what the agent fetched again counts as missed, it makes no difference that could be told; so it is off."""
+    """Scale values by what became of their like in this session (see `scoring.learning`). Off by default: in a
+    recording only what the agent fetched again counts as missed, so a replay has little to teach."""
     experience: Experience = field(default_factory=Experience)
     """What an earlier session of the same kind learned."""
     plans_whole = True

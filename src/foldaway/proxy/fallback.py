@@ -27,13 +27,11 @@ class Fallback:
     def __init__(self, places: Places) -> None:
         self._places = places
 
-    def safest(
-        self, raw: bytes, body: Mapping[str, Any], dialect: Dialect, incoming: Incoming, why: str
-    ) -> Prepared:
+    def safest(self, raw: bytes, body: Mapping[str, Any], dialect: Dialect, incoming: Incoming, why: str) -> Prepared:
         """What to send instead. Raises OverBudget where it is known that nothing fits. O(size of the history)."""
         original = Prepared(body=raw, changed=False, why=why)
         budget = self._places.budget(incoming)
-        # A token has at least one byte; and what continues by an id is mostly kept by the provider, not measurable here.
+        # A token has at least one byte; and what continues by an id is kept by the provider and not measurable here.
         if incoming.asked.previous or budget >= BOUNDLESS or len(raw) <= budget:
             return original
         try:

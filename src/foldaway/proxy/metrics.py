@@ -29,8 +29,7 @@ class Counter:
         self.values[key] = self.values.get(key, 0) + amount
 
     def lines(self) -> Iterator[str]:
-        # One without labels is there from the start: what is missing cannot be told from what is 0.
-        for labels, value in sorted(self.values.items() or [((), 0.0)]):
+        for labels, value in sorted(self.values.items()):
             yield f"{self.name}{_labels(labels)} {_number(value)}"
 
 
@@ -66,13 +65,18 @@ class Metrics:
 
     def __init__(self) -> None:
         self.requests = Counter("foldaway_requests_total", "Requests by route, status and what was done.")
-        self.passed = Counter("foldaway_passed_total", "Requests on managed routes that went past the engine, by reason.")
+        self.passed = Counter(
+            "foldaway_passed_total", "Requests on managed routes that went past the engine, by reason."
+        )
         self.tokens_before = Counter("foldaway_history_tokens_total", "Tokens of the histories that clients sent.")
         self.tokens_after = Counter("foldaway_view_tokens_total", "Tokens of the views that were sent instead.")
         self.commits = Counter("foldaway_commits_total", "Commits by what triggered them.")
         self.recalls = Counter("foldaway_recalls_total", "Recalls that models asked for.")
         self.rounds = Counter("foldaway_rounds_total", "Further calls to a model to hand it what it recalled.")
         self.retries = Counter("foldaway_retries_total", "Requests sent again, smaller, after a refusal for length.")
+        for counter in (self.tokens_before, self.tokens_after, self.recalls, self.rounds, self.retries):
+            # Those without labels are there from the start: what is missing cannot be told from what is 0.
+            counter.add(0)
         self.decision = Histogram("foldaway_decision_seconds", "Time to decide what to send.")
         self.added = Histogram("foldaway_added_seconds", "Time from a request's last byte to the call upstream.")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from foldaway.errors import FoldawayError
+from foldaway.errors import FoldawayError, MovedOn
 from foldaway.model.wire import Message
 from foldaway.protocols import Store
 from foldaway.proxy.chains import Chain, Chains, Place, chain
@@ -79,11 +79,10 @@ class Places:
         with desk.held(self.settings.time_limit_seconds):
             try:
                 if desk.length == place.length:
-                    desk.session.append(messages[place.length :])
-                    desk.length = len(messages)
+                    desk = self._on(incoming, place, desk, messages)
                 else:
                     desk = self._elsewhere(incoming, place, desk, messages)
-                    key = (incoming.tenant, place.session, desk.session.branch)
+                key = (incoming.tenant, place.session, desk.session.branch)
             except Exception:
                 # It may hold half of them: the next request opens it again from the store.
                 self.shelf.drop(key)
@@ -91,6 +90,17 @@ class Places:
         self.shelf.put(key, desk)
         self.chains.note(incoming.tenant, links, place.session, desk.session.branch, place.length)
         return Seat(key=key, desk=desk, links=links, fresh=len(messages) - place.length)
+
+    def _on(self, incoming: Incoming, place: Place, desk: Desk, messages: list[Message]) -> Desk:
+        """The plain case: the request goes on where its session stands."""
+        try:
+            desk.session.append(messages[place.length :], at=place.length)
+        except MovedOn:
+            # Another process served another request of this session: the two part here.
+            desk.length = len(desk.session.messages)
+            return self._elsewhere(incoming, place, desk, messages)
+        desk.length = len(messages)
+        return desk
 
     def _elsewhere(self, incoming: Incoming, place: Place, desk: Desk, messages: list[Message]) -> Desk:
         """The desk at hand is not where the request goes on: another process was there, or the history parts here."""

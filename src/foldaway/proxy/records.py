@@ -107,7 +107,7 @@ class Record:
             "sent_bytes": self.sent_bytes, "decided_ms": _ms(self.decided_seconds), "added_ms": _ms(self.added_seconds),
         }  # fmt: skip
         head = {"path": self.path[:200], "status": self.status, "outcome": self.outcome}
-        return {**head, **{k: v for k, v in told.items() if v or k == "commit" and v == 0}, "ms": _ms(seconds)}
+        return {**head, **{k: v for k, v in told.items() if v or (k == "commit" and v == 0)}, "ms": _ms(seconds)}
 
 
 def _ms(seconds: float | None) -> float | None:

@@ -17,6 +17,7 @@ from foldaway.proxy.dialects import Dialect
 from foldaway.proxy.places import Incoming, Places, Seat
 from foldaway.proxy.shelf import Busy
 from foldaway.proxy.weight import DOWN_TO, shed
+from foldaway.session import Session
 
 RECALL_TOOL = "recall"
 NOT_LISTENING = Listening()
@@ -113,6 +114,14 @@ class Turns:
         if usage:
             with seat.desk.held(self.places.settings.time_limit_seconds):
                 seat.desk.session.report_usage(usage)
+
+
+def warm_up() -> None:
+    """Load what the first decision needs, so that the first request does not wait for it."""
+    for format in ("openai_chat", "anthropic_messages"):
+        session = Session(format=format, budget=1_000)
+        session.append([{"role": "user", "content": "hello"}])
+        session.view()
 
 
 def dump(body: Mapping[str, Any]) -> bytes:

@@ -84,8 +84,8 @@ class PgTransaction(Transaction):
         self._set("session", handle)
 
     def enter(self, tenant: int, access: Sequence[bytes] = ()) -> bool:
-        self._set("tenant", str(tenant))
-        self._set("access", ",".join(right.hex() for right in access))
+        both = "SELECT set_config('foldaway.tenant', ?, true), set_config('foldaway.access', ?, true)"
+        self.run(both, str(tenant), ",".join(right.hex() for right in access))
         if self._writing and tenant > 0:
             # One writer a tenant: the shared statements read, decide and write.
             self.run("SELECT pg_advisory_xact_lock(?)", tenant)

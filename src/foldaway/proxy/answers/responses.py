@@ -74,10 +74,14 @@ class ResponsesFilter:
         self._events = Events()
         self._first = True
         self._number = 0
+        self._moved = False
+        """Events were taken out or put in: from then on they are numbered anew."""
         self._dropped: set[Any] = set()
         """Output indexes of this round that the client does not get."""
         self._indexes: dict[Any, int] = {}
         self._next = 0
+        self._names: dict[Any, Any] = {}
+        """Output index of this round -> the item's id."""
         self._gates: dict[tuple[Any, Any], TextGate] = {}
         self._held: dict[Any, list[tuple[bytes, dict[str, Any]]]] = {}
         """Output index -> events that wait until it is clear that the client gets this item."""
@@ -103,7 +107,7 @@ class ResponsesFilter:
             kept.clear()
         self._ends.clear()
         self._directives.clear()
-        self.recalls, self.others, self._first = [], False, False
+        self.recalls, self.others, self._first, self._moved = [], False, False, True
         self._done = self._failed = False
         return b""
 
@@ -163,8 +167,10 @@ class ResponsesFilter:
 
     def _added(self, event: bytes, told: dict[str, Any], index: Any) -> bytes:
         item = _told(told.get("item"))
+        self._names[index] = item.get("id")
         if _is_recall(item, self._listening):
             self._dropped.add(index)
+            self._moved = True
             self._calls[index] = Recall(ids="")
             self._refresh()
             self._dropped |= self._waiting_reasoning()
@@ -195,6 +201,7 @@ class ResponsesFilter:
             self._altered.add(index)
             self._refresh()
         if not goes:
+            self._moved = True
             return b""
         if goes != text:
             event, told = b"", {**told, "delta": goes}
@@ -234,11 +241,10 @@ class ResponsesFilter:
             text = self._gates.pop(key).end()
             if text:
                 told = {
-                    "type": "response.output_text.delta",
-                    "output_index": index,
-                    "content_index": key[1],
-                    "delta": text,
-                }
+                    "type": "response.output_text.delta", "item_id": self._names.get(index), "output_index": index,
+                    "content_index": key[1], "delta": text, "logprobs": [],
+                }  # fmt: skip
+                self._moved = True
                 out += self._release(index) + self._sent(b"", told)
         return out
 
@@ -259,9 +265,12 @@ class ResponsesFilter:
                 self._indexes[index] = self._next
                 self._next += 1
             changed["output_index"] = self._indexes[index]
+        number = told.get("sequence_number")
+        if self._moved or not event or not isinstance(number, int):
+            number = self._number
         if "sequence_number" in told or not event:
-            changed["sequence_number"] = self._number
-        self._number += 1
+            changed["sequence_number"] = number
+            self._number = number + 1
         return event if event and changed == told else event_of(changed, named=True)
 
     def _refresh(self) -> None:
@@ -293,6 +302,7 @@ class ResponsesFilter:
         place = {"output_index": index, "item_id": item["id"], "content_index": 0}
         part = item["content"][0]
         empty = {**part, "text": ""}
+        self._moved = True
         events: list[dict[str, Any]] = [
             {"type": "response.output_item.added", "output_index": index,
              "item": {**item, "status": "in_progress", "content": []}},

@@ -21,7 +21,10 @@ async def call(app: App, path: str, body: bytes) -> Answer:
     waiting: list[Event] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive() -> Event:
-        return waiting.pop() if waiting else {"type": "http.disconnect"}
+        if not waiting:
+            # The client stays: a disconnect would tell the proxy to give up.
+            await asyncio.Event().wait()
+        return waiting.pop()
 
     async def send(event: Event) -> None:
         nonlocal status

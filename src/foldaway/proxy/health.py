@@ -1,0 +1,24 @@
+"""Whether the proxy can do its work: its store answers, and it knows where to send requests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from foldaway.protocols import Store
+from foldaway.proxy.settings import ProxySettings
+
+PROBE = "foldaway proxy"
+"""A user without sessions."""
+
+
+def ready(settings: ProxySettings, store: Store) -> dict[str, Any]:
+    """The state as a value: "status" is "ok" or "degraded". Reads from the store, once; asks no upstream, which would
+    cost a call. Degraded is no reason to send no requests: they go out all the same, but are not managed."""
+    upstream = bool(settings.openai_upstream or settings.anthropic_upstream)
+    try:
+        store.sessions(PROBE)
+        kept = "ok"
+    except Exception:
+        kept = "down"
+    good = upstream and kept == "ok"
+    return {"status": "ok" if good else "degraded", "store": kept, "upstream": "set" if upstream else "missing"}
