@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -107,6 +107,16 @@ class Failing(MemoryStore):
     """A store whose every verb fails while it is down."""
 
     down = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._kept: dict[tuple[str, str], str] = {}
+
+    def put_marks(self, user: str, marks: Mapping[str, str]) -> None:
+        self._kept.update({(user, key): value for key, value in marks.items()})
+
+    def marks(self, user: str, keys: Sequence[str]) -> dict[str, str]:
+        return {key: self._kept[user, key] for key in keys if (user, key) in self._kept}
 
     def __getattribute__(self, name: str) -> Any:
         found = super().__getattribute__(name)

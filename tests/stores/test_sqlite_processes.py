@@ -119,8 +119,6 @@ def test_what_was_acknowledged_survives_kill_9(tmp_path: Path, seed: int) -> Non
 
 
 def twenty_notes(path: Path) -> SqliteStore:
-    # The tables are made by another opening: the log then holds the notes alone, and is not yet due for a checkpoint.
-    SqliteStore(path).close()
     store = SqliteStore(path)
     session = store.open(KEY)
     for number in range(20):

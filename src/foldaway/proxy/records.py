@@ -81,8 +81,9 @@ class Record:
         if prepared.view is not None:
             view = prepared.view
             self.tokens, self.budget, self.missing_tokens = view.tokens, view.budget, view.missing_tokens
-            if view.commit is not None:
-                self.commit, self.trigger = view.commit.number, view.commit.trigger
+            commit = view.commit or prepared.shed
+            if commit is not None:
+                self.commit, self.trigger = commit.number, commit.trigger
 
     def headers(self) -> list[tuple[bytes, bytes]]:
         """What the client is told, in headers of our own."""

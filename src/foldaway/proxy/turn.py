@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from foldaway.errors import OverBudget
+from foldaway.model.plan import Commit
 from foldaway.model.view import View
 from foldaway.proxy.answers import Listening, Recall
 from foldaway.proxy.dialects import Dialect
@@ -35,6 +36,8 @@ class Prepared:
     seat: Seat | None = None
     """None: the request went past the engine."""
     view: View | None = None
+    shed: Commit | None = None
+    """What folded beforehand because of the size in bytes."""
     history_tokens: int = 0
     """Of what the client sent, with system prompt and tools; 0: not counted."""
     listening: Listening = NOT_LISTENING
@@ -71,8 +74,9 @@ class Turns:
         session, most = seat.desk.session, self.places.most_bytes(incoming)
         budget = self.places.budget(incoming)
         prepared = self._as_request(raw, body, dialect, incoming, seat, budget)
-        if len(prepared.body) > most and shed(session, len(prepared.body), most):
-            prepared = self._as_request(raw, body, dialect, incoming, seat, budget)
+        commit = shed(session, len(prepared.body), most) if len(prepared.body) > most else None
+        if commit is not None:
+            prepared = replace(self._as_request(raw, body, dialect, incoming, seat, budget), shed=commit)
         for _ in range(SMALLER_TRIES):
             if len(prepared.body) <= most or prepared.view is None:
                 break

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from foldaway.model.items import Item, Kind, Level
-from foldaway.model.plan import Action, PlanEntry, ProposedPlan
+from foldaway.model.plan import Action, Commit, PlanEntry, ProposedPlan
 from foldaway.session import Session
 
 DOWN_TO = 0.75
 """Share of the limit that is freed down to, so that not every call from then on breaks the provider's cache."""
 
 
-def shed(session: Session, body_bytes: int, most_bytes: int) -> bool:
-    """Fold the oldest pictures, documents and sound until a body of this size is under the limit; whether any folded.
+def shed(session: Session, body_bytes: int, most_bytes: int) -> Commit | None:
+    """Fold the oldest pictures, documents and sound until a body of this size is under the limit; None: there are none.
 
     What folds comes back by recall as ever. The last turn stays whole. O(items).
     """
@@ -26,18 +26,16 @@ def shed(session: Session, body_bytes: int, most_bytes: int) -> bool:
         chosen.append(item.id)
         over -= size
     if not chosen:
-        return False
+        return None
     entry = PlanEntry(action=Action.FOLD, targets=tuple(chosen), reason="the request is too large in bytes")
     plan = ProposedPlan(
         summary="too many bytes", entries=(entry,), made_by="byte limit", seen_step=session.engine.log.step
     )
     if not session.propose_plan(plan).accepted:
-        return False
-    session.view()
-    if session.pending_plan is not None:
-        # It waits for a better moment; there is none.
-        session.compact()
-    return True
+        return None
+    commit = session.view().commit
+    # Where it waits for a better moment, there is none.
+    return session.compact() if session.pending_plan is not None else commit
 
 
 def _heavy(session: Session) -> Iterable[tuple[Item, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from foldaway.compressors.facts import facts as facts_in
@@ -15,6 +16,12 @@ from foldaway.session import Session
 
 MOST_CHARS = 60_000
 """Of a result's text; a longer one is data, and is searched rather than learned."""
+_CREATES = re.compile(r"\b(?:create|push|publish|open|submit|merge)\b")
+"""A page whose address a command prints was made by it only if it says so: listings print addresses too."""
+_CODE = re.compile(r"\.(?:[cm]?[jt]sx?|py|pyi|go|rs|java|kt|rb|php|cs|c|h|cc|cpp|hpp|swift|scala|sh|css|html?|vue|sql)$", re.I)
+"""Lines of such a file that look like `key: value` are code, no settings."""
+SHORTEST = 4
+"""A shorter value comes up again by chance."""
 _KINDS = frozenset({Kind.READ, Kind.RESULT, Kind.COMMAND, Kind.SEARCH, Kind.EDIT})
 _PASSING = frozenset(
     "error exit code|exit code|status|error|passed|failed|errors|warnings|skipped|rows|columns|files|lines|tests|seconds"
@@ -40,7 +47,7 @@ def _of_state(log: Log, fact: Fact) -> Iterator[Memory]:
             if fact.key.startswith("instead of "):
                 text = f"The user wants {fact.value} {fact.key}"
             yield Memory(text=text, key=f"user · {fact.key}", source="user", item=fact.item)
-        case Topic.CREATED:
+        case Topic.CREATED if fact.key != "url" or _CREATES.search(log.action_text(log.items[fact.item])):
             item = log.items[fact.item]
             text = f"Made {fact.key} {fact.value} by: {subject_of(item)}"
             yield Memory(text=text, key=f"{fact.key} {fact.value}", source=source_of(item), item=fact.item)
@@ -52,7 +59,7 @@ def _of_state(log: Log, fact: Fact) -> Iterator[Memory]:
 
 def _used_values(log: Log, item: Item) -> Iterator[Memory]:
     """Key/value lines of a result whose value this item was the first to supply and an action used later."""
-    if log.anchors.item_used_step(item.id) <= item.created_step:
+    if log.anchors.item_used_step(item.id) <= item.created_step or any(_CODE.search(t) for t in item.targets):
         return
     text = log.result_text(item)
     if len(text) > MOST_CHARS or text.lstrip()[:1] in ("{", "["):
@@ -60,7 +67,8 @@ def _used_values(log: Log, item: Item) -> Iterator[Memory]:
     for fact in facts_in(text):
         known = log.anchors.get(fact.value)
         first = known is not None and known.first_item == item.id and not known.by_agent
-        if fact.key.lower() not in _PASSING and first and _was_used(log, fact.value, item):
+        passing = fact.key.lower() in _PASSING or len(fact.value) < SHORTEST
+        if not passing and first and _was_used(log, fact.value, item):
             subject = item.targets[0] if len(item.targets) == 1 else subject_of(item)
             told = f"{one_line(subject, 120)}: {fact.key} is {fact.value}"
             yield Memory(text=told, key=f"{subject} · {fact.key}", source=source_of(item), item=item.id)

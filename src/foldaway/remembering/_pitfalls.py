@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from foldaway.compressors.facts import facts as facts_in
 from foldaway.engine.log import Log
 from foldaway.linking.kinds import one_line
 from foldaway.linking.state import Fact, Topic
@@ -14,6 +15,7 @@ from foldaway.remembering._told import command, source_of, subject_of
 from foldaway.session import Session
 
 ERROR_CHARS = 200
+RESULT_CHARS = 6_000
 MOST_FILES = 3
 MOST_RUNS = 2
 NEAR_ITEMS = 8
@@ -41,9 +43,9 @@ def pitfalls(session: Session) -> Iterator[Memory]:
 
 def _repaired(log: Log, fact: Fact) -> Memory | None:
     """A failure whose subject worked later."""
-    repair = log.items.get(fact.superseded_by)
+    repair = _passed(log, fact.superseded_by)
     error = _error(fact.value)
-    if repair is None or repair.kind is Kind.ERROR or not error:
+    if repair is None or not error:
         return None
     how = _remedy(log, fact, repair)
     if not how:
@@ -51,6 +53,25 @@ def _repaired(log: Log, fact: Fact) -> Memory | None:
     subject = one_line(fact.subject, 120)
     text = f"{subject} failed: {error}\nIt passed (#{repair.id}) after {how}"
     return Memory(text=text, kind="pitfall", key=f"failed · {subject}", source=source_of(repair), item=fact.item)
+
+
+def _passed(log: Log, first: int) -> Item | None:
+    """The item that worked, or a later run of the same that did: an exit code of 0 may be that of a pipe's end."""
+    known = log.items.get(first)
+    if known is None:
+        return None
+    for number in range(first, log.next_id):
+        item = log.items.get(number)
+        same = item is not None and item.name == known.name and subject_of(item) == subject_of(known)
+        if item is not None and same and item.kind is not Kind.ERROR and not _fails(log.result_text(item)):
+            return item
+    return None
+
+
+def _fails(text: str) -> bool:
+    """Whether the end of a result counts failures."""
+    figures = {fact.key: fact.value for fact in facts_in(text[-RESULT_CHARS:])}
+    return any(figures.get(key, "0").strip("0,") for key in ("failed", "failures", "errors", "error", "exit code"))
 
 
 def _remedy(log: Log, fact: Fact, repair: Item) -> str:

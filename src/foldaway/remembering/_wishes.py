@@ -26,6 +26,13 @@ _PREFERRED = re.compile(
     re.IGNORECASE,
 )
 _TAGGED = re.compile(r"<([A-Za-z][\w-]{0,40})>.*?</\1>", re.DOTALL)
+_RULE = re.compile(
+    r"^(?:(?:please|also|and|but|so|then|important)[ ,:]+)*(?:do not|don'?t|avoid|only|make sure|keep)\b"
+    r"|\b(?:must|never|always|no longer|not allowed|forbidden|mandatory|under no circumstances)\b|(?-i:\bDO NOT\b)"
+    r"|不要|不得|必须|禁止|只能|务必|切勿",
+    re.IGNORECASE,
+)
+"""A sentence that commands; one that only tells of a condition does not."""
 _LENIENT = re.compile(r"\b(?:don'?t|do not|no) (?:have|need) to\b|\bit'?s (?:fine|ok)\b|不用|不必", re.IGNORECASE)
 """What looks like a prohibition and is leave."""
 _MARKS = "-*•#> \t0123456789.)"
@@ -35,13 +42,19 @@ _CHINESE = re.compile(r"[一-鿿]{4}")
 def wishes(session: Session) -> Iterator[Memory]:
     """Kinds `preference` and `constraint`; without a key, as two wishes have no common subject by rule."""
     for sentence, request in session.state.constraints.items():
-        if len(sentence) <= LONGEST and not _PREFERRED.search(sentence) and not _LENIENT.search(sentence):
+        if _is_rule(sentence):
             yield Memory(text=sentence, kind="constraint", source="user", item=request.item)
     log = session.engine.log
     for item in log.items.values():
         if item.kind in (Kind.USER, Kind.GOAL) and item.id > 0 and item.turn < log.settled:
             for sentence in _preferences(log.text_of(item)):
                 yield Memory(text=sentence, kind="preference", source="user", item=item.id)
+
+
+def _is_rule(sentence: str) -> bool:
+    if len(sentence) > LONGEST or sentence.endswith(("?", "？")):
+        return False
+    return bool(_RULE.search(sentence)) and not _LENIENT.search(sentence) and not _PREFERRED.search(sentence)
 
 
 def _preferences(text: str) -> Iterator[str]:

@@ -179,6 +179,8 @@ class SqliteStore(SqlStore):
         if _version(connection) < len(self.migrations):
             with _begun(connection, "BEGIN IMMEDIATE"):
                 migrate(connection, self.migrations)
+            # The log starts with what is kept, not with the tables.
+            patiently(lambda: connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone())
         self._check_version(connection)
         ((self._secret,),) = patiently(lambda: connection.execute("SELECT value FROM secret").fetchall())
 

@@ -66,7 +66,6 @@ class AnthropicFilter:
     """The `Filter` of Anthropic Messages."""
 
     def __init__(self, listening: Listening) -> None:
-        self.recalls: list[Recall] = []
         self.others = False
         self.usage: dict[str, Any] | None = None
         self.output: list[dict[str, Any]] = []
@@ -79,14 +78,19 @@ class AnthropicFilter:
         self._asked: dict[Any, list[str]] = {}
         """Index of a recall in this round -> pieces of its input."""
         self._gates: dict[Any, TextGate] = {}
+        self._all_gates: list[TextGate] = []
         self._waiting: dict[Any, bytes] = {}
         """Heads of text blocks of which nothing may go on yet."""
-        self._found: list[Recall] = []
         self._next = 0
         self._calls = 0
         self._ends: list[bytes] = []
         self._written: dict[str, Any] | None = None
         self._done = self._failed = False
+
+    @property
+    def recalls(self) -> list[Recall]:
+        said = [r for gate in self._all_gates for r in gate.found]
+        return [*said, *(recall_of("".join(pieces)) for pieces in self._asked.values())]
 
     @property
     def broken(self) -> bool:
@@ -101,8 +105,8 @@ class AnthropicFilter:
         for kept in (self._indexes, self._asked, self._gates, self._waiting):
             kept.clear()
         self._ends.clear()
-        self._found.clear()
-        self.recalls, self.others, self._first = [], False, False
+        self._all_gates.clear()
+        self.others, self._first = False, False
         self._done = self._failed = False
         return b""
 
@@ -118,7 +122,7 @@ class AnthropicFilter:
 
     @property
     def _touched(self) -> bool:
-        return bool(self.recalls) or not self._first
+        return bool(self._asked) or not self._first or any(gate.found for gate in self._all_gates)
 
     def _event(self, event: bytes) -> bytes:
         told = object_of(event)
@@ -158,12 +162,12 @@ class AnthropicFilter:
         if kind == "tool_use" and isinstance(block, dict):
             if _is_recall(block, self._listening):
                 self._asked[index] = []
-                self._refresh()
                 return b""
             self.others = True
             self._calls += 1
         if kind == "text" and self._listening.directives:
             self._gates[index] = TextGate()
+            self._all_gates.append(self._gates[index])
             self._waiting[index] = event
             return b""
         return self._sent(event, told)
@@ -173,14 +177,12 @@ class AnthropicFilter:
         if index in self._asked:
             if isinstance(delta, dict):
                 self._asked[index].append(str(delta.get("partial_json") or ""))
-                self._refresh()
             return b""
         gate = self._gates.get(index)
         if gate is None or not isinstance(delta, dict) or delta.get("type") != "text_delta":
             return self._released(index) + self._sent(event, told)
         text = str(delta.get("text") or "")
         goes = gate.feed(text)
-        self._refresh()
         if not goes:
             return b""
         if goes == text:
@@ -222,11 +224,6 @@ class AnthropicFilter:
             self._next += 1
         mine = self._indexes[index]
         return event if event and mine == index else event_of({**told, "index": mine}, named=True)
-
-    def _refresh(self) -> None:
-        known = [r for gate in self._gates.values() for r in gate.found]
-        self._found += [r for r in known if not any(r is f for f in self._found)]
-        self.recalls = [*self._found, *(recall_of("".join(pieces)) for pieces in self._asked.values())]
 
     def _ending(self, event: bytes) -> bytes:
         told = object_of(event)

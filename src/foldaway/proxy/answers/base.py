@@ -59,8 +59,6 @@ class Filter(Protocol):
     that is clear. Bytes that are no well-formed event go on as they came. Nothing ever raises.
     """
 
-    recalls: list[Recall]
-    """What the round under way has asked for so far."""
     others: bool
     """The round under way calls tools of the client's own."""
     usage: dict[str, Any] | None
@@ -68,6 +66,11 @@ class Filter(Protocol):
     output: list[dict[str, Any]]
     """Responses: output items that the client got; else empty."""
     id: str
+
+    @property
+    def recalls(self) -> list[Recall]:
+        """What the round under way has asked for so far. Put together anew each time."""
+        ...
 
     @property
     def broken(self) -> bool:

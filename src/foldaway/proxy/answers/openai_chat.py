@@ -84,7 +84,6 @@ class ChatFilter:
     """The `Filter` of Chat Completions."""
 
     def __init__(self, listening: Listening) -> None:
-        self.recalls: list[Recall] = []
         self.others = False
         self.usage: dict[str, Any] | None = None
         self.output: list[dict[str, Any]] = []
@@ -108,6 +107,10 @@ class ChatFilter:
         self._done = self._failed = False
 
     @property
+    def recalls(self) -> list[Recall]:
+        return [*self._gate.found, *(recall_of("".join(pieces)) for _, pieces in sorted(self._asked.items()))]
+
+    @property
     def broken(self) -> bool:
         return self._failed or not self._done
 
@@ -122,7 +125,7 @@ class ChatFilter:
         self._ends.clear()
         self._calls.clear()
         self._asked.clear()
-        self.recalls, self.others, self._first = [], False, False
+        self.others, self._first = False, False
         self._done = self._failed = False
         return held
 
@@ -139,7 +142,7 @@ class ChatFilter:
 
     @property
     def _touched(self) -> bool:
-        return bool(self.recalls) or not self._first
+        return bool(self._gate.found or self._asked) or not self._first
 
     def _event(self, event: bytes) -> bytes:
         if data_of(event).strip() == b"[DONE]":
@@ -189,7 +192,6 @@ class ChatFilter:
         content = delta.get("content")
         if isinstance(content, str) and content:
             goes = self._gate.feed(content) if self._listening.directives else content
-            self._refresh()
             altered["content"] = goes
             self._spoke = self._spoke or bool(goes)
             if not goes:
@@ -226,12 +228,7 @@ class ChatFilter:
                 self._next_call += 1
                 self.others = True
             return {**call, "index": self._calls[index]} if "index" in call else call
-        self._refresh()
         return None
-
-    def _refresh(self) -> None:
-        """What the recall calls of this round ask for, as far as it came in; behind the directives."""
-        self.recalls = [*self._gate.found, *(recall_of("".join(pieces)) for _, pieces in sorted(self._asked.items()))]
 
     def _ending(self, event: bytes) -> bytes:
         chunk = object_of(event)

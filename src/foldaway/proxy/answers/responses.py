@@ -65,7 +65,6 @@ class ResponsesFilter:
     """
 
     def __init__(self, listening: Listening) -> None:
-        self.recalls: list[Recall] = []
         self.others = False
         self.usage: dict[str, Any] | None = None
         self.output: list[dict[str, Any]] = []
@@ -94,6 +93,10 @@ class ResponsesFilter:
         self._done = self._failed = False
 
     @property
+    def recalls(self) -> list[Recall]:
+        return [*self._directives, *self._calls.values()]
+
+    @property
     def broken(self) -> bool:
         return self._failed or not self._done
 
@@ -107,7 +110,7 @@ class ResponsesFilter:
             kept.clear()
         self._ends.clear()
         self._directives.clear()
-        self.recalls, self.others, self._first, self._moved = [], False, False, True
+        self.others, self._first, self._moved = False, False, True
         self._done = self._failed = False
         return b""
 
@@ -124,7 +127,7 @@ class ResponsesFilter:
 
     @property
     def _touched(self) -> bool:
-        return bool(self.recalls) or not self._first
+        return bool(self._directives or self._calls) or not self._first
 
     def _event(self, event: bytes) -> bytes:
         told = object_of(event)
@@ -153,7 +156,6 @@ class ResponsesFilter:
         if index in self._dropped:
             if kind == "response.output_item.done" and index in self._calls:
                 self._calls[index] = recall_of(_told(told.get("item")).get("arguments"))
-                self._refresh()
             return b""
         if kind == "response.output_text.delta" and self._listening.directives:
             return self._text(event, told, index)
@@ -172,7 +174,6 @@ class ResponsesFilter:
             self._dropped.add(index)
             self._moved = True
             self._calls[index] = Recall(ids="")
-            self._refresh()
             self._dropped |= self._waiting_reasoning()
             return b""
         out = b"".join(self._release(waiting) for waiting in self._waiting_reasoning())
@@ -199,7 +200,6 @@ class ResponsesFilter:
         if len(gate.found) > seen:
             self._directives += gate.found[seen:]
             self._altered.add(index)
-            self._refresh()
         if not goes:
             self._moved = True
             return b""
@@ -272,9 +272,6 @@ class ResponsesFilter:
             changed["sequence_number"] = number
             self._number = number + 1
         return event if event and changed == told else event_of(changed, named=True)
-
-    def _refresh(self) -> None:
-        self.recalls = [*self._directives, *(self._calls[i] for i in self._calls)]
 
     def _end(self, event: bytes, told: dict[str, Any]) -> bytes:
         response = _told(told.get("response"))

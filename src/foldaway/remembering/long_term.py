@@ -1,0 +1,193 @@
+"""Long-term memory of one owner: learns from sessions at their end, answers later ones, can be corrected and deleted.
+
+A thin layer over the store's memories: the store decides who may see what, marks what is superseded, and deletes for
+good. Nothing here reads a clock: times are handed in, or are the store's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from foldaway.errors import RecallError, SettingsError
+from foldaway.protocols import Filter, Memory, Passage, Reader, Store
+from foldaway.remembering import originals
+from foldaway.remembering.conflicts import contradict
+from foldaway.remembering.distil import distil
+from foldaway.retrieval.found import Found
+from foldaway.retrieval.long_term import LongTerm
+from foldaway.retrieval.retriever import Retriever
+from foldaway.session import Session
+from foldaway.stores.redaction import RedactingStore
+
+CORRECTION = "correction"
+"""How the source of a corrected memory begins."""
+WISHES = ("preference", "constraint")
+MOST_COMPARED = 500
+"""Wishes that a new one is compared with, the newest."""
+_CURRENT = Filter(current_only=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Learned:
+    """What one session left."""
+
+    ids: tuple[str, ...]
+    """Of its memories; of those that were known already too."""
+    contradictions: tuple[tuple[str, str], ...] = ()
+    """(new, older) that say the opposite: both stay, both are marked."""
+    skipped: tuple[Memory, ...] = ()
+    """Not kept: corrected before, or said by the same item before and superseded since."""
+
+
+@dataclass(slots=True)
+class LongTermMemory:
+    """The memories of one reader, as what `Session(retriever=...)` asks, and as what a person looks after."""
+
+    store: Store
+    reader: Reader
+    retriever: Retriever | None = None
+    """None: by words and structure, without vectors."""
+    redact: bool = True
+    """Secrets found by their shape are kept out of memories; what was redacted does not come back."""
+    now: Callable[[], str] | None = None
+    """UTC, ISO 8601; without it nothing ages."""
+    _kept: Store = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._kept = RedactingStore(self.store) if self.redact else self.store
+
+    # -- learning
+
+    def learn(self, session: Session, *, task: str = "", at: str = "", expires_at: str = "") -> Learned:
+        """Distil a session and keep what it leaves; again for the same session changes nothing.
+
+        `at`: when it was, UTC; "" the store's clock. A memory with the key of an older one supersedes it. Raises
+        SettingsError where the session is another user's. O(session).
+        """
+        if session.user != self.reader.owner:
+            raise SettingsError(f"session of {session.user!r}: {self.reader.owner!r} learns from sessions of their own")
+        distilled = [replace(memory, at=at, expires_at=expires_at) for memory in distil(session, task)]
+        fresh, skipped = self._worth(distilled)
+        before = self.find(Filter(kinds=WISHES, current_only=True), MOST_COMPARED)
+        ids = self.tell(fresh)
+        return Learned(ids=tuple(ids), contradictions=self._mark(ids, before), skipped=tuple(skipped))
+
+    def tell(self, memories: Sequence[Memory]) -> list[str]:
+        """Keep memories from anywhere, say a model's; their ids. All or none."""
+        return self._kept.put_memories(self.reader, memories)
+
+    # -- finding
+
+    def recollect(self, query: str, limit: int) -> Sequence[Passage]:
+        """What holds now and fits, as a session asks for it."""
+        return LongTerm(self._search(), self.reader, _CURRENT, self.now).recollect(query, limit)
+
+    def search(self, query: str, limit: int = 8, among: Filter = _CURRENT) -> list[Found]:
+        now = self.now() if self.now is not None else ""
+        return self._search().retrieve(self.reader, query, among, limit, now=now)
+
+    def find(self, among: Filter = _CURRENT, limit: int = 100) -> list[Memory]:
+        """By their fields alone, newest first."""
+        return self._kept.find_memories(self.reader, among, limit)
+
+    def get(self, memory: str) -> Memory:
+        """Raises RecallError where this reader has no such memory."""
+        found = self._kept.memories(self.reader, [memory])
+        if not found:
+            raise RecallError(f"no memory {memory!r} of {self.reader.owner!r}")
+        return found[0]
+
+    def original(self, memory: str | Memory) -> str:
+        """The bytes it was made from, out of the stored session: one hop. Only the owner's own memories lead there.
+
+        Raises RecallError where there is no such memory, session or item.
+        """
+        known = self._own(memory if isinstance(memory, str) else memory.id)
+        return originals.original(self.store, known)
+
+    # -- looking after
+
+    def correct(self, memory: str, text: str, *, source: str = "", at: str = "") -> str:
+        """Say what holds instead; the id of the new memory. The old one is marked as superseded and stays.
+
+        A later `learn` does not bring back what was corrected. `at`: "" is the store's clock; never before the old one.
+        """
+        old = self._own(memory)
+        key = old.key or f"corrected · {old.id}"
+        told = f"{CORRECTION}: {source}" if source else CORRECTION
+        new = replace(old, id="", owner="", text=text, key=key, source=told, at=at, superseded_by="", contradicts=())
+        if not old.key:
+            # What had no subject gets one, or nothing could supersede it.
+            self.tell([replace(old, id="", owner="", key=key, contradicts=())])
+            self.forget([old.id])
+        (made,) = self.tell([new])
+        newest = self.get(made).superseded_by
+        if newest:
+            (made,) = self.tell([replace(new, at=self.get(newest).at)])
+        return made
+
+    def expire(self, memory: str, at: str) -> None:
+        """It is found no more from this time on. The store sets an end with a later telling: its time moves by 1 µs."""
+        old = self._own(memory)
+        later = datetime.fromisoformat(old.at) + timedelta(microseconds=1)
+        told = later.isoformat().replace("+00:00", "Z")
+        self.tell([replace(old, id="", owner="", superseded_by="", contradicts=(), at=told, expires_at=at)])
+
+    def contradict(self, one: str, other: str) -> None:
+        """Mark two memories as saying the opposite; one of them is the reader's own."""
+        self._kept.mark_contradiction(self.reader, one, other)
+
+    def forget(self, memories: Iterable[str]) -> int:
+        """Delete for good: rows, words in the index, vectors. How many there were.
+
+        The session they were made from is another matter: while it is there, a later `learn` of it finds them again.
+        """
+        return self._kept.forget_memories(self.reader, list(memories))
+
+    # -- inside
+
+    def _search(self) -> Retriever:
+        return Retriever(self._kept) if self.retriever is None else replace(self.retriever, store=self._kept)
+
+    def _own(self, memory: str) -> Memory:
+        known = self.get(memory)
+        if known.owner != self.reader.owner:
+            raise RecallError(f"memory {memory} is of {known.owner!r}; only its owner may do that")
+        return known
+
+    def _worth(self, distilled: Sequence[Memory]) -> tuple[list[Memory], list[Memory]]:
+        """(to keep, to leave): what a person corrected, or a newer session said otherwise, is not told again."""
+        keys = tuple(dict.fromkeys(m.key for m in distilled if m.key))
+        known: dict[str, list[Memory]] = {}
+        for memory in self.find(Filter(keys=keys), limit=10_000) if keys else ():
+            known.setdefault(memory.key, []).append(memory)
+        # Wishes that were corrected got a key of their own by that.
+        corrected = {m.text for m in self.find(Filter(kinds=WISHES), 10_000) if m.superseded_by}
+        fresh: list[Memory] = []
+        skipped: list[Memory] = []
+        for memory in distilled:
+            again = _said_before(memory, known.get(memory.key, ())) if memory.key else memory.text in corrected
+            (skipped if again else fresh).append(memory)
+        return fresh, skipped
+
+    def _mark(self, ids: Sequence[str], before: Sequence[Memory]) -> tuple[tuple[str, str], ...]:
+        """Mark new wishes that contradict older ones."""
+        new = [m for m in self._kept.memories(self.reader, list(dict.fromkeys(ids))) if m.kind in WISHES]
+        pairs = [
+            (one.id, other.id) for one in new for other in before if one.id != other.id and contradict(one.text, other.text)
+        ]
+        for one, other in pairs:
+            self.contradict(one, other)
+        return tuple(pairs)
+
+
+def _said_before(memory: Memory, known: Sequence[Memory]) -> bool:
+    """Whether this very text is superseded already: by a correction, or since this very item said it."""
+    current = next((m for m in known if not m.superseded_by), None)
+    for old in known:
+        if old.superseded_by and old.text == memory.text:
+            corrected = current is not None and current.source.startswith(CORRECTION)
+            return corrected or (old.session, old.item) == (memory.session, memory.item)
+    return False
