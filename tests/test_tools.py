@@ -151,3 +151,37 @@ def test_a_new_start_says_what_it_ended_and_what_it_could_not_link() -> None:
     follow(episodes, {"action": "end"})
     follow(episodes, {"action": "start", "name": "c", "type": "explore"})
     assert delimiter_result({"action": "end"}, episodes).endswith("It has no description: say what you found.")
+
+
+def test_the_four_legal_calls_of_the_paper_are_legal() -> None:
+    """start and end of an explore and of an act, as in section 4.2 of arXiv 2606.11213."""
+    episodes = Episodes()
+    for call in (
+        {"action": "start", "name": "look", "type": "expl"},
+        {"action": "end", "description": "rates are in a.py"},
+        {"action": "start", "name": "fix", "type": "act", "dependencies": ["look"]},
+        {"action": "end"},
+    ):
+        assert "Error" not in follow(episodes, call)
+        assert "Not linked" not in delimiter_result(call, episodes)
+    assert episodes.refusals == []
+    look, fix = episodes.all
+    assert (look.description, fix.description, fix.depends_on) == ("rates are in a.py", "", (0,))
+
+
+def test_what_the_paper_forbids_is_answered_and_never_leaves_work_open_for_good() -> None:
+    episodes = Episodes()
+    follow(episodes, {"action": "start", "name": "look", "type": "explore"})
+    follow(episodes, {"action": "end", "description": "seen"})
+    answer = follow(episodes, {"action": "start", "name": "again", "type": "explore", "dependencies": ["look"]})
+    assert answer.endswith("Not linked: episode 'again': an explore episode rests on no other.")
+    assert episodes.all[1].depends_on == ()
+    assert follow(episodes, {"action": "end"}).endswith("say what you found.")
+    answer = follow(episodes, {"action": "start", "name": "fix", "type": "act"})
+    assert answer == "Episode 'fix' (act) is open. It names no explore episode that it rests on."
+    answer = follow(episodes, {"action": "end", "description": "fixed"})
+    assert answer.endswith("The description of an act is not kept: what it did stands in the environment.")
+    assert episodes.all[2].description == ""
+    act = {"action": "start", "name": "more", "type": "act", "dependencies": ["fix"]}
+    assert follow(episodes, act).endswith("Not linked: episode 'more': no closed explore episode fix.")
+    assert all(not e.open for e in episodes.all[:-1])

@@ -518,15 +518,17 @@ class Session:
             self._save()
         return confidence >= log.graph.inferred_from
 
-    def reflect(self, room_tokens: int = ROOM_TOKENS) -> Reflection:
+    def reflect(self, room_tokens: int | None = None) -> Reflection:
         """Look through what is folded away: tell of finished work, merge what says the same, find new links.
 
         What it finds is in the ledger and takes effect from the next commit on; `room_tokens` is what lines about
-        finished work may take of the fold note (0: none). Nothing else changes, and a second look finds nothing more.
-        By rules, no model; it reads the newest few thousand items, so call it between tasks, not on every step.
+        finished work may take of the fold note (0: none; without it, a tenth of the budget, 400 at most). Nothing else
+        changes, and a second look finds nothing more. By rules, no model; it reads the newest few thousand items, so
+        call it between tasks, not on every step.
         """
         engine = self._engine
-        found = reflect(engine.log, engine.shown, engine.planner.digests, room_tokens)
+        room = min(ROOM_TOKENS, self._resolve_budget() // 10) if room_tokens is None else room_tokens
+        found = reflect(engine.log, engine.shown, engine.planner.digests, room)
         entries = [engine._record(entry) for entry in found.entries()]
         links.restore(engine.log, entries)
         told = engine.planner.sections.get(found.section.title)
@@ -583,6 +585,11 @@ class Session:
     @property
     def name(self) -> str:
         return self._kept.key.name
+
+    @property
+    def user(self) -> str:
+        """Whose session it is."""
+        return self._kept.key.user
 
     @property
     def last_view(self) -> list[Message]:

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
-from foldaway import Level, Session
+from foldaway import Kind, Level, Session
 from foldaway.linking.graph import Provenance
+from foldaway.linking.reuse import ANSWERED
+from foldaway.testing.histories import FORMATS, Writer
 
 CSV = "id,name,rate\n" + "\n".join(f"{row},berth_{row},{row * 3}" for row in range(400))
 
@@ -159,3 +161,110 @@ def test_other_pictures_under_the_same_words_are_not_the_same_result() -> None:
     ]
     session.append(same)
     assert not log.superseded_by(4)
+
+
+def asked(format: str) -> list[dict[str, Any]]:
+    """A question with a picture, a document and, where the format has it, sound."""
+    data, sound = png(640, 480), "AAAA" * 40
+    table = f"data:text/csv;base64,{encoded(CSV.encode())}"
+    match format:
+        case "openai_chat":
+            media: list[dict[str, Any]] = [
+                {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}},
+                {"type": "file", "file": {"filename": "rates_2026.csv", "file_data": table}},
+                {"type": "input_audio", "input_audio": {"data": sound, "format": "wav"}, "caption": "call_of_berth_7"},
+            ]
+            return [{"role": "user", "content": [{"type": "text", "text": "What is this?"}, *media]}]
+        case "openai_responses":
+            media = [
+                {"type": "input_image", "image_url": f"data:image/png;base64,{data}"},
+                {"type": "input_file", "filename": "rates_2026.csv", "file_data": table},
+                {"type": "input_audio", "input_audio": {"data": sound, "format": "wav"}, "caption": "call_of_berth_7"},
+            ]
+            return [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "What?"}, *media]}]
+        case _:
+            picture = {"type": "base64", "media_type": "image/png", "data": data}
+            text = {"type": "text", "media_type": "text/plain", "data": CSV}
+            media = [
+                {"type": "image", "source": picture},
+                {"type": "document", "source": text, "title": "rates_2026.csv"},
+            ]
+            return [{"role": "user", "content": [{"type": "text", "text": "What is this?"}, *media]}]
+
+
+def linked_to_media(session: Session) -> dict[int, list[tuple[int, float]]]:
+    """Attachment -> (who depends on it, how strongly)."""
+    held = [i.id for i in session.items() if i.kind is Kind.ATTACHMENT]
+    graph = session.engine.log.graph
+    return {i: sorted((k.source, k.weight) for k in graph.needed_by(i)) for i in held}
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_an_answer_depends_on_what_came_with_the_question_and_later_words_do_not(format: str) -> None:
+    writer = Writer(format)
+    writer.messages = asked(format)
+    writer.say("It is the quay.")
+    session = Session(format=format, budget=50_000)
+    session.append(writer.messages)
+    session.append(writer.user("And now?") + writer.say("Nothing else."))
+    items = session.items()
+    answer = next(i.id for i in items if i.kind is Kind.THOUGHT)
+    links = linked_to_media(session)
+    assert len(links) == (2 if format == "anthropic_messages" else 3)
+    assert all(found == [(answer, ANSWERED)] for found in links.values())
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_who_names_a_file_or_a_caption_depends_on_that_attachment_alone(format: str) -> None:
+    writer = Writer(format)
+    writer.messages = asked(format)
+    writer.say("I see.")
+    writer.call("load", "ok", path="rates_2026.csv")
+    writer.call("find", "ok", what="call_of_berth_7")
+    session = Session(format=format, budget=50_000)
+    session.append(writer.messages)
+    spans = [i.id for i in session.items() if i.name]
+    named = [(i, source) for i, found in linked_to_media(session).items() for source, _ in found if source in spans]
+    kinds = {i.id: i.title for i in session.items()}
+    loaded = [i for i, source in named if source == spans[0]]
+    heard = [i for i, source in named if source == spans[1]]
+    assert len(loaded) == 1
+    assert "rates_2026.csv" in str(session.engine.log.block(session.engine.log.items[loaded[0]])), kinds
+    assert len(heard) == (0 if format == "anthropic_messages" else 1)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_attachments_are_items_with_a_cost_of_their_own_that_fold_and_come_back(format: str) -> None:
+    writer = Writer(format)
+    writer.messages = asked(format)
+    for number in range(8):
+        writer.call("list_rates", f"row {number} " * 300, page=number)
+    session = Session(format=format, budget=2_400, policy="clear-tools")
+    session.append(writer.messages)
+    view = session.view()
+    held = [i for i in session.items() if i.kind is Kind.ATTACHMENT]
+    assert all(i.tokens > 0 for i in held)
+    assert {session.level(i.id) for i in held} == {Level.STUB}
+    assert png(640, 480) not in json.dumps(view.messages)
+    for item in held:
+        assert json.loads(session.recall(str(item.id)).text) == session.engine.log.block(item)
+
+
+def test_the_recall_of_an_answer_tells_of_its_picture_and_brings_no_data_along() -> None:
+    low = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{png(64, 64)}", "detail": "low"}}
+    session = Session(budget=1_500, policy="window")
+    session.append([{"role": "user", "content": [{"type": "text", "text": "Look."}, low]}])
+    session.append([{"role": "assistant", "content": "It is the quay at berth 7."}])
+    for number in range(8):
+        session.append(call(number, "list_rates", page=number))
+        session.view()
+    answer = next(i.id for i in session.items() if i.kind is Kind.THOUGHT)
+    picture = next(i for i in session.items() if i.kind is Kind.ATTACHMENT)
+    assert picture.tokens <= 150
+    assert session.level(answer) < Level.RAW
+    assert session.level(picture.id) is Level.STUB
+    session.recall_into_view(str(answer))
+    told = map(json.dumps, session.view().messages)
+    shown = next(text for text in told if "recall" in text and "quay" in text)
+    assert f"#{picture.id} " in shown
+    assert png(64, 64) not in shown

@@ -180,3 +180,10 @@ def test_json_of_any_shape_never_breaks_the_proxy(world: Worlds) -> None:
         for path in (PATH, "/v1/messages", "/v1/responses"):
             body = {**shape, "input": shape["messages"]} if path == "/v1/responses" else shape
             assert made.ask(path, body).status == 200, json.dumps(shape)
+
+
+def test_a_websocket_handshake_gets_the_status_that_makes_clients_take_plain_http(world: Worlds) -> None:
+    made = world([chat()])
+    headers = [(b"connection", b"Upgrade"), (b"upgrade", b"websocket"), (b"sec-websocket-version", b"13")]
+    assert made.ask("/v1/responses", None, headers, method="GET").status == 426
+    assert made.upstream.sent == []

@@ -175,6 +175,8 @@ def test_an_ordinary_user_that_owns_its_database_will_do(postgres_url: str) -> N
             connection.execute(sql)
         if connection.execute("SELECT 1 FROM pg_roles WHERE rolname = 'foldaway_app'").fetchall():
             connection.execute("GRANT foldaway_app TO clerk")
+    with psycopg.connect(postgres_url.replace("/postgres?", "/ordinary?"), autocommit=True) as connection:
+        connection.execute("CREATE EXTENSION vector")
     url = postgres_url.replace("//postgres:@", "//clerk@").replace("/postgres?", "/ordinary?")
     assert url.count("clerk") == 1
     assert "/ordinary?" in url

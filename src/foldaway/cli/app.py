@@ -275,6 +275,60 @@ def bench(
 
 
 @app.command(epilog=EPILOG)
+def serve(
+    host: Annotated[str, typer.Option(help="Address to listen on; any but loopback needs a token.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8787,
+    openai_upstream: Annotated[
+        str, typer.Option(help="Base URL for Chat Completions and Responses; empty turns them off.")
+    ] = "https://api.openai.com",
+    anthropic_upstream: Annotated[
+        str, typer.Option(help="Base URL for Messages; empty turns them off.")
+    ] = "https://api.anthropic.com",
+    budget: Annotated[
+        int | None, typer.Option(min=1, help="Most tokens of a request; without it, the model's window.")
+    ] = None,
+    policy: Policy = "auto",
+    store: Annotated[
+        str, typer.Option(help="Where sessions live: sqlite:///PATH, postgresql://... or memory:.")
+    ] = "sqlite:///foldaway.db",
+    recall: Annotated[
+        str, typer.Option(help="How a model asks for what is folded: auto, tool, directive or none.")
+    ] = "auto",
+    token: Annotated[
+        str, typer.Option(envvar="FOLDAWAY_TOKEN", help="What clients must show: in a header, or in the path.")
+    ] = "",
+    redact: Annotated[bool, typer.Option("--redact", help="Keep secrets in tool output out of the store.")] = False,
+    workers: Annotated[int, typer.Option(min=1, help="Processes; they share the store.")] = 1,
+    time_limit: Annotated[
+        float, typer.Option(help="Seconds to decide on a request; after them a safe view goes out.")
+    ] = 2.0,
+    upstream_timeout: Annotated[float, typer.Option(help="Seconds without a byte from the upstream.")] = 600.0,
+    most_body_bytes: Annotated[int, typer.Option(min=1, help="Larger requests are refused.")] = 64 << 20,
+    most_upstream_bytes: Annotated[
+        int, typer.Option(min=1, help="Larger requests are made smaller before they are sent.")
+    ] = 30 << 20,
+    most_requests: Annotated[int, typer.Option(min=1, help="Under way at once; more are told to come again.")] = 256,
+    most_sessions: Annotated[int, typer.Option(min=1, help="Kept in memory; the others come from the store.")] = 128,
+    grace_seconds: Annotated[int, typer.Option(min=0, help="For requests under way when it is told to stop.")] = 30,
+    log_json: Annotated[bool, typer.Option("--log-json", help="Log lines as JSON.")] = False,
+) -> None:
+    """The proxy: any agent, one base URL. Manages the context of agents that nobody changed.
+
+    OpenAI Chat Completions and Responses, Anthropic Messages; everything else passes as it came. Logs go to stderr,
+    GET /metrics is for Prometheus, GET /health for probes. Needs the extra: pip install 'foldaway[proxy]'.
+    """
+    from foldaway.cli import serving
+
+    serving.serve(
+        host, port, workers=workers, log_json=log_json, grace_seconds=grace_seconds, openai_upstream=openai_upstream,
+        anthropic_upstream=anthropic_upstream, budget=budget, policy=policy, store=store, recall=recall, token=token,
+        redact=redact, time_limit_seconds=time_limit, upstream_seconds=upstream_timeout,
+        most_body_bytes=most_body_bytes, most_upstream_bytes=most_upstream_bytes, most_requests=most_requests,
+        most_sessions=most_sessions,
+    )  # fmt: skip
+
+
+@app.command(epilog=EPILOG)
 def policies(json: Json = False) -> None:
     """The policies that can be named, with what each does in one line."""
     from foldaway.cli import report

@@ -106,7 +106,6 @@ class ProxyApp:
         elif scope["type"] == "http":
             await self._http(scope, receive, send)
         elif scope["type"] == "websocket":
-            # Refused rather than tunnelled: what passes there would not be managed, and nobody would know.
             await receive()
             await send({"type": "websocket.close", "code": 1003, "reason": "this proxy speaks HTTP"})
 
@@ -191,6 +190,10 @@ class ProxyApp:
             exchange.record.outcome = "own"
             await exchange.whole(200, self.records.page(sessions=len(self.places.shelf)), CONTENT_TYPE)
             return
+        if exchange.headers.get("upgrade", "").lower() == "websocket":
+            # Refused rather than tunnelled: what passes there would not be managed, and nobody would know. With this
+            # status Codex takes plain HTTP at once: https://github.com/openai/codex/issues/43353
+            raise Refused(426, "this proxy speaks HTTP, no websockets; use POST", "no_websockets")
         if self.records.running > self.settings.most_requests:
             raise Refused(503, f"over {self.settings.most_requests} requests under way; try again", "busy")
         provider = self.upstream.provider(exchange.path, exchange.headers)

@@ -7,7 +7,7 @@ digests, and hear of corrections. Both are thin: the store decides who may see w
 from __future__ import annotations
 
 from foldaway.remembering.distil import distil
+from foldaway.remembering.long_term import Learned, LongTermMemory
+from foldaway.remembering.pool import Correction, Pool
 
-
-
-__all__ = ["distil"]
+__all__ = ["Correction", "Learned", "LongTermMemory", "Pool", "distil"]

@@ -18,14 +18,16 @@ MOST_CHARS = 60_000
 """Of a result's text; a longer one is data, and is searched rather than learned."""
 _CREATES = re.compile(r"\b(?:create|push|publish|open|submit|merge)\b")
 """A page whose address a command prints was made by it only if it says so: listings print addresses too."""
-_CODE = re.compile(r"\.(?:[cm]?[jt]sx?|py|pyi|go|rs|java|kt|rb|php|cs|c|h|cc|cpp|hpp|swift|scala|sh|css|html?|vue|sql)$", re.I)
+_CODE = re.compile(
+    r"\.(?:[cm]?[jt]sx?|py|pyi|go|rs|java|kt|rb|php|cs|c|h|cc|cpp|hpp|swift|scala|sh|css|html?|vue|sql)$", re.I
+)
 """Lines of such a file that look like `key: value` are code, no settings."""
 SHORTEST = 4
 """A shorter value comes up again by chance."""
 _KINDS = frozenset({Kind.READ, Kind.RESULT, Kind.COMMAND, Kind.SEARCH, Kind.EDIT})
 _PASSING = frozenset(
-    "error exit code|exit code|status|error|passed|failed|errors|warnings|skipped|rows|columns|files|lines|tests|seconds"
-    "|matches|results|records|items|entries|line".split("|")
+    "exit code|status|error|passed|failed|errors|warnings|skipped|rows|columns|files|lines|tests|seconds|matches"
+    "|results|records|items|entries|line".split("|")
 )
 """Keys of figures that hold for one run only."""
 

@@ -23,7 +23,9 @@ NEAR_ITEMS = 8
 ALIKE = 0.5
 """Share of words in common from which two commands are two spellings of one."""
 _TAG = re.compile(r"</?[A-Za-z][\w-]{0,40}>")
-_SAYS_NOTHING = re.compile(r"[\[(]?(?:the )?command (?:completed|exited)[^;]*|exit code -?\d+|failed|\W*", re.IGNORECASE)
+_SAYS_NOTHING = re.compile(
+    r"[\[(]?(?:the )?command (?:completed|exited)[^;]*|exit code -?\d+|fail(?:ed|ures?)?|error|\W*", re.IGNORECASE
+)
 _WORD = re.compile(r"[\w./:@+-]+")
 _HEREDOC = re.compile(r"<<-?\s*['\"]?\w+")
 

@@ -1,4 +1,4 @@
-"""What was decided and done: answers of the user, finished parts of the agent's plan, and the session in a few lines."""
+"""What was decided and done: answers of the user, finished parts of the agent's plan, the session in a few lines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from foldaway.session import Session
 MOST_FILES = 8
 MOST_RESULTS = 3
 GOAL_CHARS = 240
-_CLOSING = re.compile(r"\W*(?:thank|that'?s (?:all|perfect|great|it)|perfect|great|ok(?:ay)?\b|bye|谢谢|好的)", re.IGNORECASE)
+_CLOSING = re.compile(
+    r"\W*(?:thank|that['’]?s (?:all|perfect|great|it)|perfect|great|ok(?:ay)?\b|bye|谢谢|好的)", re.IGNORECASE
+)
 _STATED = frozenset({Source.PLAN, Source.DECLARED})
 """Sub-goals that the agent itself stated; those told from its behaviour have no words of their own."""
 

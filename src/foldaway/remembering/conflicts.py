@@ -1,4 +1,4 @@
-"""Whether two of the user's wishes say the opposite: the same words with another polarity, or a preference turned round.
+"""Whether two of the user's wishes say the opposite: the same words in another polarity, or a choice turned round.
 
 By rule, and careful: what it does not see stays unmarked, and both wishes are shown with their times all the same.
 """

@@ -19,13 +19,14 @@ from foldaway.retrieval.found import Found
 from foldaway.retrieval.long_term import LongTerm
 from foldaway.retrieval.retriever import Retriever
 from foldaway.session import Session
-from foldaway.stores.redaction import RedactingStore
+from foldaway.stores.redaction import RedactingStore, redact
 
 CORRECTION = "correction"
 """How the source of a corrected memory begins."""
 WISHES = ("preference", "constraint")
 MOST_COMPARED = 500
 """Wishes that a new one is compared with, the newest."""
+MOST_KNOWN = 10_000
 _CURRENT = Filter(current_only=True)
 
 
@@ -34,7 +35,9 @@ class Learned:
     """What one session left."""
 
     ids: tuple[str, ...]
-    """Of its memories; of those that were known already too."""
+    """Of its memories, of those that were known already first."""
+    fresh: tuple[str, ...] = ()
+    """Of those told now."""
     contradictions: tuple[tuple[str, str], ...] = ()
     """(new, older) that say the opposite: both stay, both are marked."""
     skipped: tuple[Memory, ...] = ()
@@ -49,30 +52,31 @@ class LongTermMemory:
     reader: Reader
     retriever: Retriever | None = None
     """None: by words and structure, without vectors."""
-    redact: bool = True
+    redact_secrets: bool = True
     """Secrets found by their shape are kept out of memories; what was redacted does not come back."""
     now: Callable[[], str] | None = None
     """UTC, ISO 8601; without it nothing ages."""
     _kept: Store = field(init=False)
 
     def __post_init__(self) -> None:
-        self._kept = RedactingStore(self.store) if self.redact else self.store
+        self._kept = RedactingStore(self.store) if self.redact_secrets else self.store
 
     # -- learning
 
     def learn(self, session: Session, *, task: str = "", at: str = "", expires_at: str = "") -> Learned:
-        """Distil a session and keep what it leaves; again for the same session changes nothing.
+        """Distil a session and keep what it leaves; again for the same session adds what is new in it, and no more.
 
-        `at`: when it was, UTC; "" the store's clock. A memory with the key of an older one supersedes it. Raises
-        SettingsError where the session is another user's. O(session).
+        `at`: when it was, UTC; "" the store's clock, so say it for a session of long ago: what is told later, of the
+        same key, supersedes. Raises SettingsError where the session is another user's. O(session).
         """
         if session.user != self.reader.owner:
             raise SettingsError(f"session of {session.user!r}: {self.reader.owner!r} learns from sessions of their own")
-        distilled = [replace(memory, at=at, expires_at=expires_at) for memory in distil(session, task)]
-        fresh, skipped = self._worth(distilled)
+        distilled = [self._clean(replace(m, at=at, expires_at=expires_at)) for m in distil(session, task)]
+        fresh, known, skipped = self._worth([m for m in distilled if _says_something(m)])
         before = self.find(Filter(kinds=WISHES, current_only=True), MOST_COMPARED)
         ids = self.tell(fresh)
-        return Learned(ids=tuple(ids), contradictions=self._mark(ids, before), skipped=tuple(skipped))
+        marked = self._mark(ids, before)
+        return Learned(ids=(*known, *ids), fresh=tuple(ids), contradictions=marked, skipped=tuple(skipped))
 
     def tell(self, memories: Sequence[Memory]) -> list[str]:
         """Keep memories from anywhere, say a model's; their ids. All or none."""
@@ -157,37 +161,50 @@ class LongTermMemory:
             raise RecallError(f"memory {memory} is of {known.owner!r}; only its owner may do that")
         return known
 
-    def _worth(self, distilled: Sequence[Memory]) -> tuple[list[Memory], list[Memory]]:
-        """(to keep, to leave): what a person corrected, or a newer session said otherwise, is not told again."""
+    def _clean(self, memory: Memory) -> Memory:
+        if not self.redact_secrets:
+            return memory
+        return replace(memory, text=redact(memory.text), key=redact(memory.key), source=redact(memory.source))
+
+    def _worth(self, distilled: Sequence[Memory]) -> tuple[list[Memory], list[str], list[Memory]]:
+        """(to tell, ids of what is known, to leave): what was corrected, or superseded since, is not told again."""
+        known: dict[tuple[str, str], list[Memory]] = {}
         keys = tuple(dict.fromkeys(m.key for m in distilled if m.key))
-        known: dict[str, list[Memory]] = {}
-        for memory in self.find(Filter(keys=keys), limit=10_000) if keys else ():
-            known.setdefault(memory.key, []).append(memory)
-        # Wishes that were corrected got a key of their own by that.
-        corrected = {m.text for m in self.find(Filter(kinds=WISHES), 10_000) if m.superseded_by}
+        for memory in [
+            *(self.find(Filter(keys=keys), MOST_KNOWN) if keys else ()),
+            # A wish that was corrected got a key by that.
+            *self.find(Filter(kinds=WISHES), MOST_KNOWN),
+        ]:
+            known.setdefault((memory.kind, memory.text), []).append(memory)
+        corrected = {m.key for same in known.values() for m in same if m.source.startswith(CORRECTION)}
         fresh: list[Memory] = []
+        there: list[str] = []
         skipped: list[Memory] = []
         for memory in distilled:
-            again = _said_before(memory, known.get(memory.key, ())) if memory.key else memory.text in corrected
-            (skipped if again else fresh).append(memory)
-        return fresh, skipped
+            same = [m for m in known.get((memory.kind, memory.text), ()) if m.key == memory.key or not memory.key]
+            before = next((m for m in same if (m.session, m.item) == (memory.session, memory.item)), None)
+            if any(m.superseded_by and (m.key in corrected or m is before) for m in same):
+                skipped.append(memory)
+            elif before is not None:
+                there.append(before.id)
+            else:
+                fresh.append(memory)
+        return fresh, there, skipped
 
     def _mark(self, ids: Sequence[str], before: Sequence[Memory]) -> tuple[tuple[str, str], ...]:
         """Mark new wishes that contradict older ones."""
         new = [m for m in self._kept.memories(self.reader, list(dict.fromkeys(ids))) if m.kind in WISHES]
         pairs = [
-            (one.id, other.id) for one in new for other in before if one.id != other.id and contradict(one.text, other.text)
+            (one.id, other.id)
+            for one in new
+            for other in before
+            if one.id != other.id and contradict(one.text, other.text)
         ]
         for one, other in pairs:
             self.contradict(one, other)
         return tuple(pairs)
 
 
-def _said_before(memory: Memory, known: Sequence[Memory]) -> bool:
-    """Whether this very text is superseded already: by a correction, or since this very item said it."""
-    current = next((m for m in known if not m.superseded_by), None)
-    for old in known:
-        if old.superseded_by and old.text == memory.text:
-            corrected = current is not None and current.source.startswith(CORRECTION)
-            return corrected or (old.session, old.item) == (memory.session, memory.item)
-    return False
+def _says_something(memory: Memory) -> bool:
+    """A fact whose value was a secret says nothing any more."""
+    return not (memory.kind == "fact" and "[redacted:" in memory.text)

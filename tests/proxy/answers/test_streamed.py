@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foldaway.proxy.answers import BY_FORMAT, Listening
@@ -41,16 +41,16 @@ def through(
 
 
 def objects(stream: bytes) -> list[dict[str, Any]]:
-    lines = stream.replace(b"\r\n", b"\n").split(b"\n")
-    return [json.loads(line[6:]) for line in lines if line.startswith(b"data: {")]
+    whole, _, _ = stream.replace(b"\r\n", b"\n").rpartition(b"\n\n")
+    return [json.loads(line[6:]) for line in whole.split(b"\n") if line.startswith(b"data: {")]
 
 
 def texts(format: str, stream: bytes) -> str:
     """The text that a client has in the end."""
     said = []
     for told in objects(stream):
-        if format == "openai_chat":
-            said += [c["delta"].get("content") or "" for c in told["choices"]]
+        if "choices" in told or format == "openai_chat":
+            said += [c["delta"].get("content") or "" for c in told.get("choices", ())]
         elif told["type"] == "content_block_delta":
             said.append(told["delta"].get("text", ""))
         elif told["type"] == "response.output_text.delta":
@@ -199,40 +199,47 @@ def test_bytes_that_are_no_stream_go_on_as_they_came(format: str, data: bytes, s
     assert out == data
 
 
-JSONISH = st.recursive(
-    st.none() | st.booleans() | st.integers(-3, 9) | st.sampled_from(["", "recall", "tool_use", "text", "[RETRIEVE: x]"]),
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(
-        st.sampled_from(
-            [
-                "type", "choices", "delta", "index", "tool_calls", "function", "name", "arguments", "content", "usage",
-                "id", "output_index", "item", "content_block", "response", "text", "part", "finish_reason", "output",
-                "sequence_number", "content_index", "partial_json", "message", "error",
-            ]
-        ),
-        inner,
-        max_size=5,
-    ),
-    max_leaves=12,
-)  # fmt: skip
-KINDS = st.sampled_from(
-    [
-        "message_start", "content_block_start", "content_block_delta", "content_block_stop", "message_delta",
-        "message_stop", "error", "ping", "response.created", "response.output_item.added",
-        "response.output_text.delta", "response.output_text.done", "response.content_part.done",
-        "response.output_item.done", "response.function_call_arguments.delta", "response.completed", "response.failed",
-    ]
-)  # fmt: skip
+JUNK = st.sampled_from([None, True, -1, 99, 0.5, "", "recall", "text", "[RETRIEVE: x]", [], {}, [[]], [{}], {"a": 1}])
+REAL = {
+    format: reply_stream(format, Reply(text="a [RETRIEVE: #1] b", thinking="hm", calls=(READ, RECALL, READ)))
+    for format in FORMATS
+}
 
 
-@given(told=st.lists(st.tuples(KINDS, JSONISH), max_size=8), directives=st.booleans())
-def test_events_of_any_shape_raise_nothing(format: str, told: list[tuple[str, Any]], directives: bool) -> None:
-    events = []
-    for kind, value in told:
-        payload = value if isinstance(value, dict) else {"choices": value, "delta": value, "index": value, "item": value}
-        if format != "openai_chat":
-            payload = {**payload, "type": kind}
-        events.append(f"data: {json.dumps(payload)}\n\n".encode())
+def mangled(told: Any, at: int, junk: Any) -> Any:
+    """The same with its value number `at`, counted in depth, replaced."""
+    if at == 0:
+        return junk
+    at -= 1
+    for key in told if isinstance(told, dict) else range(len(told)) if isinstance(told, list) else ():
+        size = values(told[key])
+        if at < size:
+            copy = dict(told) if isinstance(told, dict) else list(told)
+            copy[key] = mangled(told[key], at, junk)  # type: ignore[index]
+            return copy
+        at -= size
+    return told
+
+
+def values(told: Any) -> int:
+    inner = told.values() if isinstance(told, dict) else told if isinstance(told, list) else ()
+    return 1 + sum(map(values, inner))
+
+
+@settings(max_examples=300)
+@given(
+    hits=st.lists(st.tuples(st.integers(0, 400), st.integers(0, 60), JUNK), min_size=1, max_size=6),
+    directives=st.booleans(),
+)
+def test_events_of_any_shape_raise_nothing(format: str, hits: list[tuple[int, int, Any]], directives: bool) -> None:
+    events = list(REAL[format])
+    for where, at, junk in hits:
+        event = events[where % len(events)]
+        head, mark, data = event.partition(b"data: ")
+        if not data.startswith((b"[DONE]", b"null")):
+            told = json.loads(data)
+            data = json.dumps(mangled(told, at % values(told), junk)).encode() + b"\n\n"
+            events[where % len(events)] = head + mark + data
     through(format, [events, events], DIRECTIVES if directives else TOOL)
 
 

@@ -20,6 +20,7 @@ from foldaway.proxy.answers.base import (
 
 _KINDS = {400: "invalid_request_error", 401: "authentication_error", 404: "not_found_error", 413: "request_too_large"}
 _WRITTEN = "output_tokens"
+_READ = frozenset({"input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"})
 
 
 class AnthropicAnswers:
@@ -128,7 +129,10 @@ class AnthropicFilter:
         told = object_of(event)
         if told is None:
             return event
-        match told.get("type"):
+        kind = told.get("type")
+        if isinstance(kind, str) and kind.startswith("content_block") and not isinstance(told.get("index"), int):
+            return event
+        match kind:
             case "message_start":
                 return self._start(event, told)
             case "content_block_start":
@@ -232,7 +236,9 @@ class AnthropicFilter:
         delta = dict(_told(told.get("delta")))
         if delta.get("stop_reason") == "tool_use" and not self._calls:
             delta["stop_reason"] = "end_turn"
-        usage = added(self._written, _told(told.get("usage")), _WRITTEN)
+        # The head of the answer, with what the first round read, is out long since: the end tells what the last one read.
+        read = {} if self._first else {k: v for k, v in (self.usage or {}).items() if k in _READ}
+        usage = added(self._written, {**read, **_told(told.get("usage"))}, _WRITTEN)
         return event_of({**told, "delta": delta, "usage": usage}, named=True)
 
     def _block(self, text: str) -> bytes:

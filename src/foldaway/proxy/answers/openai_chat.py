@@ -217,6 +217,8 @@ class ChatFilter:
         if not isinstance(call, dict):
             return None
         index = call.get("index", 0)
+        if not isinstance(index, int):
+            return call
         function = _object(call.get("function"))
         if index in self._asked:
             self._asked[index].append(str(function.get("arguments") or ""))

@@ -145,7 +145,7 @@ class ResponsesFilter:
                 self.id = self.id or str(response.get("id") or "")
                 self._head = self._head or response
             return self._sent(event, told) if self._first else b""
-        if "output_index" not in told:
+        if not isinstance(told.get("output_index"), int):
             return self._sent(event, told)
         return self._item_event(event, told, kind)
 
@@ -193,7 +193,8 @@ class ResponsesFilter:
         }  # fmt: skip
 
     def _text(self, event: bytes, told: dict[str, Any], index: Any) -> bytes:
-        gate = self._gates.setdefault((index, told.get("content_index")), TextGate())
+        part = told.get("content_index")
+        gate = self._gates.setdefault((index, part if isinstance(part, int) else 0), TextGate())
         text = str(told.get("delta") or "")
         seen = len(gate.found)
         goes = gate.feed(text)
@@ -259,8 +260,8 @@ class ResponsesFilter:
     def _sent(self, event: bytes, told: dict[str, Any]) -> bytes:
         """An event with the numbers that it has for the client; the bytes that came where these are the same."""
         changed = dict(told)
-        if "output_index" in told:
-            index = told["output_index"]
+        index = told.get("output_index")
+        if isinstance(index, int):
             if index not in self._indexes:
                 self._indexes[index] = self._next
                 self._next += 1
@@ -336,7 +337,7 @@ def _asks(item: Mapping[str, Any], listening: Listening) -> list[Recall]:
         return [recall_of(item.get("arguments"))]
     if item.get("type") != "message" or not listening.directives:
         return []
-    return [r for part in item.get("content") or () for r in stripped(str(_told(part).get("text") or ""))[1]]
+    return [r for part in _parts(item) for r in stripped(str(part.get("text") or ""))[1]]
 
 
 def _kept(items: Sequence[dict[str, Any]], listening: Listening) -> list[dict[str, Any]]:
@@ -356,7 +357,12 @@ def _kept(items: Sequence[dict[str, Any]], listening: Listening) -> list[dict[st
 
 
 def _shorn(item: dict[str, Any]) -> dict[str, Any]:
-    return {**item, "content": [_part(_told(part)) for part in item.get("content") or ()]}
+    return {**item, "content": [_part(part) for part in _parts(item)]}
+
+
+def _parts(item: Mapping[str, Any]) -> list[dict[str, Any]]:
+    content = item.get("content")
+    return [p for p in content if isinstance(p, dict)] if isinstance(content, list) else []
 
 
 def _part(part: dict[str, Any]) -> dict[str, Any]:

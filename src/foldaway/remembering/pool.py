@@ -1,0 +1,254 @@
+"""A pool: what several agents share of one store, item by item, each with a rule for who may read it.
+
+Three places of the store hold it: the pool's own scope, an inbox for each agent that was handed something, and what
+each agent holds, for its eyes only. The store enforces the rules on every verb; here the scopes are chosen, and which
+of several agents' words on one subject is the newest. A raw share is a reference: the bytes stay in the sharer's
+session, where they are kept once, and are read from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from foldaway.errors import RecallError, SettingsError
+from foldaway.protocols import Filter, Memory, Passage, Reader, Store
+from foldaway.remembering import originals
+from foldaway.remembering._places import HELD, Places, check_name
+from foldaway.remembering._sharing import DIGEST, RAW, as_shared
+from foldaway.retrieval.found import Found
+from foldaway.retrieval.retriever import Retriever
+from foldaway.session import Session
+from foldaway.stores.redaction import RedactingStore, redact
+
+MOST_HELD = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Correction:
+    """Something that a reader holds is not what holds now."""
+
+    key: str
+    held: str
+    """Id of what the reader took or shared."""
+    now: Memory | None
+    """What holds instead; None where it was withdrawn, has expired, or is not the reader's to see any more."""
+
+
+@dataclass(slots=True)
+class Pool:
+    """A pool as one reader sees it. Safe to use from several threads as far as its store is."""
+
+    store: Store
+    name: str
+    reader: Reader
+    """Given by the program, never by a model: it decides what is seen."""
+    retriever: Retriever | None = None
+    redact_secrets: bool = True
+    """Secrets found by their shape neither enter the pool nor leave it by `open`."""
+    now: Callable[[], str] | None = None
+    """UTC, ISO 8601; without it nothing ages in searches."""
+    _kept: Store = field(init=False)
+    _places: Places = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._kept = RedactingStore(self.store) if self.redact_secrets else self.store
+        self._places = Places(check_name("pool", self.name, no_at=True), check_name("reader", self.reader.owner))
+        # Nobody can claim to be somebody by a group's name.
+        groups = (*(g for g in self.reader.groups if not g.startswith("@")), self._places.mine)
+        self.reader = replace(self.reader, groups=groups)
+
+    # -- giving
+
+    def share(
+        self, session: Session, item: int | str, access: str, *, as_: str = DIGEST, key: str = "", task: str = ""
+    ) -> Memory:
+        """Put an item of one's own session into the pool: its digest, or a reference to it as it is (`as_="raw"`).
+
+        `access`: "owner", "public" (whoever reads this pool) or "group:NAME". `key`: its subject, for corrections; ""
+        is this very item. Shared again the same way it is the same memory. Raises SettingsError for another's session,
+        or for a raw share of a session that is not in this store; RecallError for an unknown item.
+        """
+        return self._put(as_shared(session, item, as_, self.reader, self.store, key), self._places.shared, access, task)
+
+    def tell(self, text: str, access: str, *, key: str, kind: str = "fact", source: str = "", task: str = "") -> Memory:
+        """Put a text of one's own into the pool."""
+        return self._put(Memory(text=text, key=key, kind=kind, source=source), self._places.shared, access, task)
+
+    def hand_over(
+        self, session: Session, item: int | str, *, to: str, as_: str = DIGEST, key: str = "", task: str = ""
+    ) -> Memory:
+        """Hand one agent an item of one's own session, or its digest, and nothing else. Raises what `share` does."""
+        made = as_shared(session, item, as_, self.reader, self.store, key)
+        return self._put(made, self._places.inbox(to), self._places.only(to), task)
+
+    def correct(self, memory: str, text: str, *, source: str = "") -> Memory:
+        """Say what holds instead of something one sees; whoever holds it hears of it.
+
+        One's own is superseded wherever one gave it. Another's stays and is marked: readers get the newest word on a
+        subject, and see that it is contradicted. Raises RecallError for what this reader does not see.
+        """
+        old = self._one(memory)
+        new = Memory(text=text, key=old.key, kind=old.kind if old.kind != RAW else DIGEST, source=source, task=old.task)
+        if old.owner != self.reader.owner:
+            return self._answer(old, new)
+        made = [self._put(new, same.pool, same.access, old.task) for same in self._mine_about(old.key)]
+        return next((one for one in made if one.pool == old.pool), made[0])
+
+    def withdraw(self, memories: Iterable[str]) -> int:
+        """Delete one's own for good, from indexes too. How many there were."""
+        return self._kept.forget_memories(self.reader, list(memories))
+
+    # -- reading
+
+    def get(self, memory: str) -> Memory:
+        """This very memory, with `superseded_by` naming the newest word on its subject. Raises RecallError."""
+        one = self._one(memory)
+        newest = self._newest([one.key]).get(one.key, one)
+        return one if newest.id == one.id else replace(one, superseded_by=newest.id)
+
+    def current(self, key: str) -> Memory | None:
+        """The newest word on a subject, whoever said it; None where there is none to see."""
+        key = self._key(key)
+        return self._newest([key]).get(key)
+
+    def versions(self, key: str) -> list[Memory]:
+        """All that was said about a subject, by whom and when, newest first."""
+        return self._kept.find_memories(self.reader, Filter(pools=self._places.readable, keys=(key,)), MOST_HELD)
+
+    def browse(self, limit: int = 100) -> list[Memory]:
+        """What this reader may see, newest first, of each subject the newest word alone."""
+        among = Filter(pools=self._places.readable, current_only=True)
+        return self._settled(self._kept.find_memories(self.reader, among, limit))
+
+    def inbox(self, since: str = "") -> list[Memory]:
+        """What was handed to this reader, newest first, as it holds now. `since`: handed from then on."""
+        among = Filter(pools=(self._places.inbox(self.reader.owner),), since=since, current_only=True)
+        given = self._kept.find_memories(self.reader, among, MOST_HELD)
+        return self._settled(m for m in given if m.owner != self.reader.owner)
+
+    def search(self, query: str, limit: int = 8) -> list[Found]:
+        """What fits and this reader may see, best first; of each subject the newest word alone."""
+        search = Retriever(self._kept) if self.retriever is None else replace(self.retriever, store=self._kept)
+        among = Filter(pools=self._places.readable, current_only=True)
+        now = self.now() if self.now is not None else ""
+        found = search.retrieve(self.reader, query, among, limit, now=now)
+        newest = self._newest([f.memory.key for f in found])
+        settled = {one.id: (f, one) for f in found for one in [newest.get(f.memory.key, f.memory)]}
+        return [f if f.memory.id == one.id else replace(f, memory=one) for f, one in settled.values()]
+
+    def recollect(self, query: str, limit: int) -> Sequence[Passage]:
+        """For `Session(retriever=pool)` or `Session(knowledge=pool)`: what fits, framed by the session as data."""
+        return [
+            Passage(text=f.memory.text, source=f"{f.cited().strip('[]')}, by {f.memory.owner}", ref=f.memory.id)
+            for f in self.search(query, limit)
+        ]
+
+    def take(self, memory: str) -> Memory:
+        """The newest word on what this is about; from now on the reader holds it and hears of corrections."""
+        one = self._one(memory)
+        newest = self._newest([one.key]).get(one.key, one)
+        self._hold(newest)
+        return newest
+
+    def open(self, memory: str) -> str:
+        """The item behind a raw share, byte for byte, out of the sharer's session (with secrets taken out, unless
+        `redact_secrets` is off). Raises RecallError for a digest: whoever shared it decides whether more is seen."""
+        one = self._one(memory)
+        if one.kind != RAW:
+            raise RecallError(f"memory {one.id} is a {one.kind}; ask {one.owner!r} to hand the item over as raw")
+        text = originals.original(self.store, one)
+        return redact(text) if self.redact_secrets else text
+
+    def corrections(self, since: str = "") -> list[Correction]:
+        """What changed about what this reader holds (took or shared), by subject. `since`: told from then on; what is
+        gone is named until the reader lets go of it or takes what came after."""
+        held = {receipt.source: receipt.text for receipt in reversed(self._receipts())}
+        there = {m.id: m for m in self._kept.memories(self.reader, list(held.values())) if not m.superseded_by}
+        newest = self._newest(held)
+        return [
+            Correction(key=key, held=one, now=newest.get(key))
+            for key, one in sorted(held.items())
+            if _is_news(one, there.get(one), newest.get(key), since)
+        ]
+
+    def let_go(self, key: str) -> None:
+        """Hold a subject no more: no corrections about it."""
+        self._kept.forget_memories(self.reader, [m.id for m in self._receipts(self._key(key), current_only=False)])
+
+    # -- inside
+
+    def _key(self, key: str) -> str:
+        """A key as it was stored."""
+        return redact(key) if self.redact_secrets else key
+
+    def _put(self, memory: Memory, place: str, access: str, task: str) -> Memory:
+        if not memory.key:
+            raise SettingsError("what is shared needs a key: its subject, for corrections")
+        told = replace(memory, pool=place, access=access, task=task)
+        (made,) = self._kept.put_memories(self.reader, [told])
+        one = self._one(made)
+        self._hold(one)
+        for other in self.versions(one.key):
+            if other.owner != self.reader.owner and not other.superseded_by and other.text != one.text:
+                self._kept.mark_contradiction(self.reader, one.id, other.id)
+        return one
+
+    def _answer(self, old: Memory, new: Memory) -> Memory:
+        """A correction of what another said: to the same readers, and to who said it."""
+        if old.pool == self._places.shared:
+            return self._put(new, old.pool, old.access, old.task)
+        self._put(new, self._places.inbox(old.owner), self._places.only(old.owner), old.task)
+        return self._put(new, self._places.inbox(self.reader.owner), "owner", old.task)
+
+    def _hold(self, memory: Memory) -> None:
+        """Note that the reader knows this; of what it gave to others, one note for each of them."""
+        to = "" if memory.pool in self._places.readable else f" · {memory.pool}"
+        receipt = Memory(
+            text=memory.id, kind=HELD, key=f"held · {memory.key}{to}", source=memory.key, pool=self._places.private
+        )
+        self.store.put_memories(self.reader, [receipt])
+
+    def _receipts(self, key: str = "", *, current_only: bool = True) -> list[Memory]:
+        """Newest first; `source` is the subject, `text` the id of what is held."""
+        among = Filter(
+            pools=(self._places.private,), kinds=(HELD,), sources=(key,) if key else (), current_only=current_only
+        )
+        return self._kept.find_memories(self.reader, among, MOST_HELD)
+
+    def _one(self, memory: str) -> Memory:
+        for one in self._kept.memories(self.reader, [memory]):
+            if self._places.holds(one.pool):
+                return one
+        raise RecallError(f"no memory {memory!r} in pool {self.name!r} for {self.reader.owner!r}")
+
+    def _newest(self, keys: Iterable[str]) -> dict[str, Memory]:
+        """Key -> the newest that this reader may see, in one look at the store."""
+        wanted = tuple(dict.fromkeys(key for key in keys if key))
+        if not wanted:
+            return {}
+        among = Filter(pools=self._places.readable, keys=wanted, current_only=True)
+        newest: dict[str, Memory] = {}
+        for memory in self._kept.find_memories(self.reader, among, MOST_HELD):
+            newest.setdefault(memory.key, memory)
+        return newest
+
+    def _settled(self, memories: Iterable[Memory]) -> list[Memory]:
+        """Each subject once, by its newest word, in the order given."""
+        given = list(memories)
+        newest = self._newest([memory.key for memory in given])
+        return list({one.id: one for m in given for one in [newest.get(m.key, m)]}.values())
+
+    def _mine_about(self, key: str) -> list[Memory]:
+        """One's own current memories of a subject, wherever they were given: receipts of all of them are kept."""
+        ids = dict.fromkeys(receipt.text for receipt in self._receipts(key, current_only=False))
+        known = self._kept.memories(self.reader, list(ids))
+        mine = [m for m in known if m.owner == self.reader.owner and not m.superseded_by]
+        return sorted(mine, key=lambda m: (m.pool, m.access))
+
+
+def _is_news(held: str, there: Memory | None, now: Memory | None, since: str) -> bool:
+    """`there`: what is held, where it is there and no newer word of its owner's is."""
+    if now is None:
+        return there is None
+    return now.id != held and now.at >= since and (there is None or now.at >= there.at)
