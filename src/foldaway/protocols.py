@@ -371,6 +371,17 @@ class Store(Memories, Protocol):
         """Notes and indexed texts, best first; current facts before superseded ones. Never raises on a query."""
         ...
 
+    def put_marks(self, session: str, marks: Mapping[str, str]) -> None:
+        """Small texts by which a user's sessions are found again; they go with their session and are not moved.
+
+        The same key again, of any session of this user: the new text takes the old one's place.
+        """
+        ...
+
+    def marks(self, user: str, keys: Sequence[str]) -> dict[str, str]:
+        """Those of these keys that this user's sessions have."""
+        ...
+
     def delete(self, session: str) -> None: ...
 
     def users(self) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from foldaway.model.wire import Message
+from foldaway.protocols import SessionKey
 from foldaway.proxy.chains import Chains, Place, chain
 
 
@@ -14,8 +15,11 @@ class Marks:
     def __init__(self) -> None:
         self.kept: dict[tuple[str, str], str] = {}
 
-    def put_marks(self, user: str, marks: Mapping[str, str]) -> None:
-        self.kept.update({(user, key): value for key, value in marks.items()})
+    def open(self, key: SessionKey) -> str:
+        return key.user
+
+    def put_marks(self, session: str, marks: Mapping[str, str]) -> None:
+        self.kept.update({(session, key): value for key, value in marks.items()})
 
     def marks(self, user: str, keys: Sequence[str]) -> dict[str, str]:
         return {key: self.kept[user, key] for key in keys if (user, key) in self.kept}

@@ -70,7 +70,10 @@ class Process:
         found = re.search(r"127\.0\.0\.1:(\d+)", self.first)
         assert found, self.first + (self._process.stderr.read() if self._process.poll() is not None else "")
         self.port = int(found[1])
-        self._wait()
+        try:
+            self._wait()
+        except AssertionError as error:
+            raise AssertionError("\n".join(self.stop())) from error
 
     def _wait(self) -> None:
         for _ in range(600):

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from foldaway.cli.lab_app import lab
+from foldaway.cli.memory_app import memory
 from foldaway.cli.store_app import move, store
 
 EPILOG = (
@@ -24,6 +25,7 @@ app = typer.Typer(
 )
 app.add_typer(lab, name="lab", epilog=EPILOG)
 app.add_typer(store, name="store", epilog=EPILOG)
+app.add_typer(memory, name="memory", epilog=EPILOG)
 app.command(name="move", epilog=EPILOG)(move)
 
 Json = Annotated[bool, typer.Option("--json", help="JSON on stdout instead of text.")]

@@ -18,6 +18,7 @@ from typing import NamedTuple, Protocol
 from foldaway.errors import StoreError
 from foldaway.model.jsonlike import unmarked
 from foldaway.model.wire import Message
+from foldaway.protocols import SessionKey
 
 HASH_BYTES = 16
 MOST_KEPT = 200_000
@@ -38,7 +39,9 @@ class Place(NamedTuple):
 class Marks(Protocol):
     """Where links outlive the process: a store."""
 
-    def put_marks(self, user: str, marks: Mapping[str, str]) -> None: ...
+    def open(self, key: SessionKey) -> str: ...
+
+    def put_marks(self, session: str, marks: Mapping[str, str]) -> None: ...
 
     def marks(self, user: str, keys: Sequence[str]) -> dict[str, str]: ...
 
@@ -73,8 +76,8 @@ class Chains:
         self._store, self._most = store, most
         self._known: OrderedDict[tuple[str, str], Place] = OrderedDict()
         self._answers: OrderedDict[tuple[str, str], str] = OrderedDict()
-        self._unsaved: dict[str, dict[str, str]] = {}
-        """Marks that the store did not take, by tenant: tried again with the next ones."""
+        self._unsaved: dict[SessionKey, dict[str, str]] = {}
+        """Marks that the store did not take, by session: tried again with the next ones."""
         self._lock = threading.Lock()
 
     def find(self, tenant: str, asked: Chain) -> Place | None:
@@ -97,7 +100,8 @@ class Chains:
             while len(self._known) > self._most:
                 self._known.popitem(last=False)
         if self._store is not None and fresh:
-            self._save(self._store, tenant, {link: json.dumps(place) for link, place in fresh.items()})
+            marks = {link: json.dumps(place) for link, place in fresh.items()}
+            self._save(self._store, SessionKey(user=tenant, name=session), marks)
 
     def keep(self, tenant: str, key: str, place: Place, output: Sequence[Message]) -> None:
         """Remember a place, and what was answered there, under a key of its own."""
@@ -107,7 +111,7 @@ class Chains:
             while len(self._answers) > MOST_ANSWERS:
                 self._answers.popitem(last=False)
         if self._store is not None:
-            self._save(self._store, tenant, {key: text})
+            self._save(self._store, SessionKey(user=tenant, name=place.session), {key: text})
 
     def kept(self, tenant: str, key: str) -> tuple[Place, list[Message]] | None:
         """What `keep` remembered."""
@@ -120,16 +124,16 @@ class Chains:
         session, branch, length, output = json.loads(text)
         return Place(session, branch, length), output
 
-    def _save(self, store: Marks, tenant: str, marks: dict[str, str]) -> None:
+    def _save(self, store: Marks, session: SessionKey, marks: dict[str, str]) -> None:
         """A store that is down is no reason to stop: this process knows its marks by heart meanwhile."""
         with self._lock:
-            waiting = {**self._unsaved.pop(tenant, {}), **marks}
+            waiting = {**self._unsaved.pop(session, {}), **marks}
         try:
-            store.put_marks(tenant, waiting)
+            store.put_marks(store.open(session), waiting)
         except StoreError:
             with self._lock:
                 if sum(map(len, self._unsaved.values())) + len(waiting) <= self._most:
-                    self._unsaved[tenant] = {**waiting, **self._unsaved.get(tenant, {})}
+                    self._unsaved[session] = {**waiting, **self._unsaved.get(session, {})}
 
     def _stored(self, tenant: str, asked: Chain) -> Place | None:
         if self._store is None:

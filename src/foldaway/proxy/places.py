@@ -56,7 +56,7 @@ class Places:
 
     def __init__(self, settings: ProxySettings, store: Store, learned: Learned) -> None:
         self.settings, self.store = settings, store
-        self.chains = Chains(store if hasattr(store, "put_marks") else None)
+        self.chains = Chains(store)
         self.shelf = Shelf(settings.most_sessions)
         self._learned = learned
 

@@ -77,7 +77,7 @@ def serve(settings: ProxySettings, serving: Serving, *, listening: Callable[[int
         listening(bound.getsockname()[1])
         config = _config(app, settings, serving)
         if serving.workers > 1:
-            Multiprocess(config, target=uvicorn.Server(config).run, sockets=[bound]).run()
+            Multiprocess(config, sockets=[bound]).run()
         else:
             uvicorn.Server(config).run(sockets=[bound])
     finally:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping
 from hashlib import blake2b
 
-from foldaway.protocols import Store
+from foldaway.protocols import SessionKey, Store
 from foldaway.proxy.dialects import Asked
 from foldaway.proxy.gate import Refused
 from foldaway.proxy.places import Incoming
 from foldaway.proxy.settings import ProxySettings
 
-OWN = "foldaway proxy"
-SALT = "salt"
+OWN = SessionKey(user="foldaway proxy", name="salt")
+"""Its handle is the salt: nobody can guess it, and every process with this store has the same."""
 
 
 class Tenants:
@@ -21,7 +20,7 @@ class Tenants:
 
     def __init__(self, settings: ProxySettings, store: Store) -> None:
         self._settings = settings
-        self._salt = _salt(store)
+        self._salt = blake2b(store.open(OWN).encode()).digest()
 
     def incoming(self, asked: Asked, headers: Mapping[str, str], *, marked: bool) -> Incoming:
         """Raises Refused (400) for headers of ours that cannot be followed."""
@@ -35,17 +34,6 @@ class Tenants:
         key = headers.get("x-api-key") or headers.get("authorization") or ""
         user = headers.get("x-foldaway-user", "")
         return "t-" + blake2b(f"{key}\0{user}".encode(), key=self._salt, digest_size=16).hexdigest()
-
-
-def _salt(store: Store) -> bytes:
-    if not hasattr(store, "put_marks"):
-        return secrets.token_bytes(16)
-    known = store.marks(OWN, [SALT]).get(SALT)
-    if known is None:
-        store.put_marks(OWN, {SALT: secrets.token_hex(16)})
-        # Two processes may start at once: the one that the store kept is everybody's.
-        known = store.marks(OWN, [SALT])[SALT]
-    return bytes.fromhex(known)
 
 
 def _number(headers: Mapping[str, str], name: str) -> int | None:

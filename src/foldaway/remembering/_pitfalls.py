@@ -23,6 +23,7 @@ NEAR_ITEMS = 8
 ALIKE = 0.5
 """Share of words in common from which two commands are two spellings of one."""
 _TAG = re.compile(r"</?[A-Za-z][\w-]{0,40}>")
+_FAILURES = frozenset({"failed", "failures", "errors", "error", "exit code"})
 _SAYS_NOTHING = re.compile(
     r"[\[(]?(?:the )?command (?:completed|exited)[^;]*|exit code -?\d+|fail(?:ed|ures?)?|error|\W*", re.IGNORECASE
 )
@@ -72,8 +73,10 @@ def _passed(log: Log, first: int) -> Item | None:
 
 def _fails(text: str) -> bool:
     """Whether the end of a result counts failures."""
-    figures = {fact.key: fact.value for fact in facts_in(text[-RESULT_CHARS:])}
-    return any(figures.get(key, "0").strip("0,") for key in ("failed", "failures", "errors", "error", "exit code"))
+    figures = [fact for fact in facts_in(text[-RESULT_CHARS:]) if fact.key in _FAILURES]
+    # The last count of a kind is the sum of a run.
+    counts = {fact.key: fact.value.replace(",", "") for fact in figures if fact.value.replace(",", "").isdigit()}
+    return any(count.strip("0") for count in counts.values())
 
 
 def _remedy(log: Log, fact: Fact, repair: Item) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from foldaway.linking.kinds import one_line
 from foldaway.linking.state import Topic
-from foldaway.linking.subgoals import Happening, Source, SubGoal
+from foldaway.linking.subgoals import Happening, Source, State, SubGoal
 from foldaway.model.wire import TurnKind
 from foldaway.protocols import Memory
 from foldaway.remembering._told import source_of
@@ -39,8 +39,10 @@ def decisions(session: Session) -> Iterator[Memory]:
         if event.happening in (Happening.FINISHED, Happening.DROPPED)
     }
     for goal in goals.all:
-        if goal.source in _STATED and goal.number in ended and goal.text:
-            yield _sub_goal(session, goal, ended[goal.number])
+        # What was done before the agent kept a plan is finished without an event.
+        how = Happening.FINISHED if goal.state is State.FINISHED else ended.get(goal.number)
+        if goal.source in _STATED and how is not None and goal.text:
+            yield _sub_goal(session, goal, how)
 
 
 def _sub_goal(session: Session, goal: SubGoal, how: Happening) -> Memory:

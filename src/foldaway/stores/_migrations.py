@@ -86,6 +86,9 @@ _SECOND = (
         id INTEGER PRIMARY KEY AUTOINCREMENT, model INTEGER NOT NULL, scope INTEGER NOT NULL,
         memory INTEGER NOT NULL, data BLOB NOT NULL, UNIQUE (memory, model))""",
     "CREATE INDEX vectors_scope ON vectors (model, scope)",
+    """CREATE TABLE marks (tenant INTEGER, key BLOB, session INTEGER NOT NULL, data BLOB NOT NULL,
+        PRIMARY KEY (tenant, key)) WITHOUT ROWID""",
+    "CREATE INDEX marks_session ON marks (session)",
     "CREATE TABLE forgotten (id INTEGER PRIMARY KEY AUTOINCREMENT, memory INTEGER NOT NULL)",
     r"""CREATE VIRTUAL TABLE memory_words USING fts5 (
         terms, content = '', detail = none, columnsize = 0,

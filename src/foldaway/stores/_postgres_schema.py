@@ -46,6 +46,9 @@ _TABLES = (
     f"""CREATE TABLE notes (id BIGINT PRIMARY KEY, session BIGINT NOT NULL, key BYTEA NOT NULL,
         at_microseconds BIGINT NOT NULL, {_TENANT})""",
     "CREATE INDEX notes_key ON notes (session, key)",
+    f"""CREATE TABLE marks (key BYTEA, session BIGINT NOT NULL, data BYTEA NOT NULL, {_TENANT},
+        PRIMARY KEY (tenant, key))""",
+    "CREATE INDEX marks_session ON marks (session)",
     # A text with very many words takes several rows: a tsvector holds 1 MB.
     f"CREATE TABLE words (id BIGINT NOT NULL, {_TENANT}, terms TSVECTOR NOT NULL)",
     "CREATE INDEX words_id ON words (id)",
@@ -108,7 +111,7 @@ _RIGHTS = (
     *_policies("sessions", _NAMED_SESSION, _OWN),
     *(
         statement
-        for table in ("deleting", "contents", "branches", "records", "ledger", "texts", "notes", "words")
+        for table in ("deleting", "contents", "branches", "records", "ledger", "texts", "notes", "words", "marks")
         for statement in _policies(table, _KEPT, _OWN)
     ),
     *(statement for table in ("memories", "vectors", "memory_words") for statement in _policies(table, _SHOWN, _KEPT)),
@@ -119,7 +122,7 @@ _RIGHTS = (
         $$ SELECT EXISTS (SELECT 1 FROM memories WHERE handle = wanted) $$""",
     f"GRANT SELECT ON secret TO {ROLE}",
     f"GRANT SELECT, INSERT, DELETE ON contents, branches, records, ledger, notes TO {ROLE}",
-    f"GRANT SELECT, INSERT, UPDATE, DELETE ON tenants, sessions, deleting, texts, words TO {ROLE}",
+    f"GRANT SELECT, INSERT, UPDATE, DELETE ON tenants, sessions, deleting, texts, words, marks TO {ROLE}",
     f"GRANT SELECT, INSERT, UPDATE, DELETE ON memories, memory_scopes, contradictions, models TO {ROLE}",
     f"GRANT SELECT, INSERT, UPDATE, DELETE ON vectors, memory_words TO {ROLE}",
 )

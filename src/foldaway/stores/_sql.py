@@ -7,12 +7,12 @@ it reads or writes carries that session's number. Contents are shared within a t
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
 from foldaway.errors import StoreError
 from foldaway.protocols import Hit, Note, SessionCopy, SessionKey, StoreStats
-from foldaway.stores import _copies
+from foldaway.stores import _copies, _marks
 from foldaway.stores._base import drop_tenant_if_empty, find_tenant, named
 from foldaway.stores._memories import SqlMemories
 from foldaway.stores._search import index_words, search_words, unindex
@@ -63,6 +63,17 @@ class SqlStore(SqlMemories):
             if found is not None:
                 _delete(db, found)
         self._purge()
+
+    def put_marks(self, session: str, marks: Mapping[str, str]) -> None:
+        """The same key again, of any session of this user: the new text takes the old one's place."""
+        with self._writing() as db:
+            _marks.put(db, self._session(db, session), marks)
+
+    def marks(self, user: str, keys: Sequence[str]) -> dict[str, str]:
+        """Those of these keys that this user's sessions have. One look-up a key."""
+        name = named("user", user)
+        with self._reading() as db:
+            return _marks.get(db, _entered(db, name), keys)
 
     # Log and ledger
 
@@ -290,7 +301,7 @@ def _delete(db: Transaction, found: Session) -> None:
     db.run("INSERT INTO deleting VALUES (?, ?)", found.id, found.tenant)
     for (row,) in db.rows("SELECT id FROM texts WHERE session = ?", found.id):
         unindex(db, found, row)
-    for table in ("notes", "records", "ledger", "branches"):
+    for table in ("notes", "records", "ledger", "branches", "marks"):
         db.run(f"DELETE FROM {table} WHERE session = ?", found.id)
     db.run("DELETE FROM sessions WHERE id = ?", found.id)
     mine = "SELECT id FROM sessions WHERE tenant = ?"

@@ -8,7 +8,7 @@ even a hash of a weak password gives it away.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from foldaway.protocols import (
@@ -224,6 +224,12 @@ class RedactingStore:
 
     def search(self, session: str, query: str, limit: int = 10) -> list[Hit]:
         return self.inner.search(session, query, limit)
+
+    def put_marks(self, session: str, marks: Mapping[str, str]) -> None:
+        self.inner.put_marks(session, {key: redact(text) for key, text in marks.items()})
+
+    def marks(self, user: str, keys: Sequence[str]) -> dict[str, str]:
+        return self.inner.marks(user, keys)
 
     # Memories
 

@@ -136,6 +136,27 @@ class StoreContract(MemoriesContract):
             assert "branch" in refusal(lambda number=branch: store.read(session, number))  # type: ignore[misc]
             assert "branch" in refusal(lambda number=branch: store.append(session, number, 0, ["x"]))  # type: ignore[misc]
 
+    # Marks
+
+    def test_marks_are_found_by_their_user_alone_and_the_newest_text_counts(self, tmp_path: Path) -> None:
+        store, mine = self.opened(tmp_path)
+        other = store.open(SessionKey(user="user-one", name="other"))
+        store.put_marks(mine, {"a": "one", "b": "港口 \ud83d"})
+        store.put_marks(other, {"a": "two"})
+        assert store.marks("user-one", ["a", "b", "c"]) == {"a": "two", "b": "港口 \ud83d"}
+        assert store.marks("user-two", ["a", "b"]) == {}
+        assert store.marks("user-one", [f"k{n}" for n in range(1_000)]) == {}
+        store.put_marks(store.open(SessionKey(user="user-two", name="main")), {"a": "mine"})
+        assert store.marks("user-one", ["a"]) == {"a": "two"}
+
+    def test_marks_go_with_their_session(self, tmp_path: Path) -> None:
+        store, mine = self.opened(tmp_path)
+        other = store.open(SessionKey(user="user-one", name="other"))
+        store.put_marks(mine, {"a": "one"})
+        store.put_marks(other, {"b": "two"})
+        store.delete(mine)
+        assert store.marks("user-one", ["a", "b"]) == {"b": "two"}
+
     # Log and ledger
 
     def test_records_come_back_as_they_were(self, tmp_path: Path) -> None:

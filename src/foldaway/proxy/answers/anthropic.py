@@ -236,7 +236,7 @@ class AnthropicFilter:
         delta = dict(_told(told.get("delta")))
         if delta.get("stop_reason") == "tool_use" and not self._calls:
             delta["stop_reason"] = "end_turn"
-        # The head of the answer, with what the first round read, is out long since: the end tells what the last one read.
+        # The head of the answer tells what the first round read and is out long since: the end tells of the last one.
         read = {} if self._first else {k: v for k, v in (self.usage or {}).items() if k in _READ}
         usage = added(self._written, {**read, **_told(told.get("usage"))}, _WRITTEN)
         return event_of({**told, "delta": delta, "usage": usage}, named=True)

@@ -1,0 +1,250 @@
+"""What all adapters share: a session for each conversation, one call to fold, one to answer the model's recalls.
+
+An adapter is a codec between the framework's messages and a wire format, and the framework's hook around `fold`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from foldaway.adapters._desks import Desk, Desks
+from foldaway.adapters._matching import Codec, Translated
+from foldaway.engine.recall_tool import DESCRIPTION, SCHEMA
+from foldaway.errors import FoldawayError, MissingExtra, OverBudget, RecallError, SettingsError
+from foldaway.linking.declared import Declaration, declaration_of
+from foldaway.model.view import View
+from foldaway.protocols import Store
+from foldaway.session import Session
+from foldaway.settings.parts import make_store
+
+__all__ = [
+    "RECALL",
+    "RECALL_DESCRIPTION",
+    "RECALL_SCHEMA",
+    "Codec",
+    "ContextWarning",
+    "Folded",
+    "Folding",
+    "declaration",
+    "missing",
+]
+
+M = TypeVar("M")
+RECALL = "recall"
+"""Name of the tool by which a model asks for what is folded."""
+RECALL_DESCRIPTION = DESCRIPTION
+RECALL_SCHEMA: dict[str, Any] = SCHEMA
+"""Its arguments: `ids`, and optionally `find`."""
+MOST_SESSIONS = 64
+
+
+class ContextWarning(UserWarning):
+    """Something about the context that a person should look at, such as two managers at work on one history."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folded(Generic[M]):
+    """What a model is to see at one call."""
+
+    messages: list[M]
+    """The framework's messages; the very objects that came wherever nothing of them changed."""
+    changed: bool
+    """False: `messages` are those that came, one by one."""
+    recallable: bool = False
+    """Whether anything is folded away, so that the recall tool is worth offering."""
+    view: View | None = None
+    """None: it could not be folded, the call goes out as it was (the reason was given as a `ContextWarning`)."""
+    desk: Desk | None = None
+    """Whose conversation it was: for `Folding.report`."""
+
+
+class Folding(Generic[M]):
+    """The sessions behind one adapter. Safe from several threads; also an async face, by threads.
+
+    Takes the settings of `Session`. A conversation with a key is the session of that name, kept in `store` if there is
+    one; a conversation without a key is told by its history and kept in memory alone.
+    """
+
+    def __init__(
+        self,
+        codec: Codec[M],
+        *,
+        budget: int | None = None,
+        store: str | Store | None = None,
+        recall: str = "tool",
+        declared: Sequence[Callable[..., Any]] = (),
+        most_sessions: int = MOST_SESSIONS,
+        **settings: Any,
+    ) -> None:
+        """`declared`: functions under `@foldaway.tool`. `most_sessions`: kept at hand, those used last.
+
+        Raises SettingsError at once for what no session would take.
+        """
+        for fixed in ("format", "name", "system", "tools"):
+            if fixed in settings:
+                raise SettingsError(f"{fixed}= is the adapter's to say; leave it out")
+        self.codec = codec
+        self.recall_by = recall
+        self._settings = {**settings, "budget": budget, "recall": recall, "format": codec.format}
+        self._declared = {made.tool: made for made in (declaration_of(f) for f in declared)}
+        self._quirks = settings.get("quirks") is not None
+        Session(**self._settings).close()
+        self._own_store = isinstance(store, str)
+        self._store = make_store(store)
+        self._warned: set[str] = set()
+        self._desks = Desks(self._open, most_sessions)
+
+    # -- around a model call
+
+    def fold(
+        self, messages: Sequence[M], *, key: str | None = None, system: Any = None,
+        tools: Sequence[Mapping[str, Any]] | None = None, model: str = "", window: int | None = None,
+    ) -> Folded[M]:  # fmt: skip
+        """What the model is to see of this history. `system` and `tools` count, in the codec's format.
+
+        Our own recall tool among `tools` is left out of account until there is something to recall. `model` and
+        `window` serve where no budget was given. Raises OverBudget where nothing valid fits and SettingsError; whatever
+        else fails, the history goes out as it came, with a warning.
+        """
+        try:
+            history = Translated.of(self.codec, messages)
+            desk = self._desks.get(key, history.wire)
+        except (OverBudget, SettingsError):
+            raise
+        except Exception as error:
+            return self._as_it_came(messages, error)
+        with desk.lock:
+            try:
+                return self._folded(desk, history, system, tools, model, window)
+            except (OverBudget, SettingsError):
+                raise
+            except Exception as error:
+                # It may be half changed.
+                self._desks.drop(desk)
+                return self._as_it_came(messages, error)
+
+    async def afold(self, messages: Sequence[M], **call: Any) -> Folded[M]:
+        """`fold` in a thread: a first look at a long history takes a while."""
+        return await asyncio.to_thread(self.fold, messages, **call)
+
+    def report(self, folded: Folded[Any], usage: Mapping[str, Any] | None) -> None:
+        """What the provider counted for this call, in its own fields: corrects the count from now on."""
+        if folded.desk is not None and usage:
+            with folded.desk.lock:
+                folded.desk.session.report_usage(usage)
+
+    # -- recall
+
+    def recall(
+        self, arguments: Mapping[str, Any], *, key: str | None = None, messages: Sequence[M] | None = None
+    ) -> str:
+        """The answer to a model's recall call, framed as data. Never raises: a model reads what went wrong.
+
+        A conversation without a key is found by its `messages`; without these it must be the only one.
+        """
+        try:
+            history = None if messages is None or key is not None else Translated.of(self.codec, messages).wire
+            desk = self._desks.get(key, history)
+            with desk.lock:
+                return desk.session.recall_result(_asked(arguments))
+        except FoldawayError as error:
+            return f"Nothing was brought back: {error}"
+
+    async def arecall(self, arguments: Mapping[str, Any], **where: Any) -> str:
+        return await asyncio.to_thread(self.recall, arguments, **where)
+
+    # -- control
+
+    def session(self, key: str | None = None) -> Session:
+        """The session of a conversation: to pin, to explain, to look at the ledger. None: the only one there is.
+
+        Use it between model calls. Raises RecallError for None where there are several, or none.
+        """
+        return self._desks.get(key).session
+
+    def declare(self, made: Declaration) -> None:
+        """Take over what a tool declares of itself, for all conversations; known ones cost nothing."""
+        if self._declared.get(made.tool) != made:
+            self._declared[made.tool] = made
+
+    def warn(self, text: str) -> None:
+        """Say something once, as a `ContextWarning`."""
+        if text not in self._warned:
+            self._warned.add(text)
+            warnings.warn(text, ContextWarning, stacklevel=3)
+
+    def close(self) -> None:
+        """Let go of the sessions, and of the store where the adapter opened it. Everything is saved already."""
+        self._desks.close()
+        if self._own_store and self._store is not None:
+            close = getattr(self._store, "close", None)
+            if close is not None:
+                close()
+
+    # -- inside
+
+    def _open(self, key: str | None) -> Session:
+        if key is None:
+            return Session(**self._settings)
+        return Session(**self._settings, store=self._store, name=key)
+
+    def _folded(
+        self, desk: Desk, history: Translated[M], system: Any, tools: Sequence[Mapping[str, Any]] | None, model: str,
+        window: int | None,
+    ) -> Folded[M]:  # fmt: skip
+        session = desk.session
+        if model or window:
+            session.set_budget(model=model or None, window=window)
+        # The session counts its own recall tool in.
+        others = None if tools is None else [tool for tool in tools if tool_name(tool) != RECALL]
+        session.set_prompt(system=system, tools=others)
+        for made in self._declared.values():
+            session.declare(made.tool, reads=made.reads, produces=made.produces)
+        session.sync(history.wire)
+        view = session.view()
+        for text in view.warnings:
+            self.warn(text)
+        recallable = session.folds and self.recall_by == "tool"
+        # A repair alone is none of ours: the framework's own checks are to see what it made.
+        untouched = not session.folds and not session.engine.injections and not self._quirks
+        if untouched or view.messages == history.wire:
+            return Folded(messages=history.originals, changed=False, recallable=recallable, view=view, desk=desk)
+        return Folded(messages=history.back(view.messages), changed=True, recallable=recallable, view=view, desk=desk)
+
+    def _as_it_came(self, messages: Sequence[M], error: Exception) -> Folded[M]:
+        self.warn(f"the context was not managed at this call ({type(error).__name__}: {error}); it went out as it was")
+        return Folded(messages=list(messages), changed=False)
+
+
+def tool_name(tool: Mapping[str, Any]) -> Any:
+    """The name in a tool's definition, in any of the formats."""
+    function = tool.get("function")
+    return function.get("name") if isinstance(function, Mapping) else tool.get("name")
+
+
+def declaration(*candidates: Any) -> Declaration | None:
+    """What `@foldaway.tool` said of the first of these functions that has it; None for undeclared ones."""
+    for function in candidates:
+        try:
+            return declaration_of(function)
+        except TypeError:
+            continue
+    return None
+
+
+def missing(extra: str, error: ImportError) -> MissingExtra:
+    """To raise where a framework is not installed."""
+    return MissingExtra(f"this adapter needs the extra {extra} ({error}): pip install 'foldaway[{extra}]'")
+
+
+def _asked(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """A model's arguments in the shape the tool defines; lists of ids are taken too."""
+    ids, find = arguments.get("ids"), arguments.get("find")
+    if isinstance(ids, list | tuple):
+        ids = ", ".join(str(i) for i in ids)
+    return {"ids": str(ids if ids is not None else ""), "find": find if isinstance(find, str) and find else None}

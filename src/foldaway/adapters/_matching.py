@@ -1,0 +1,139 @@
+"""From a view back to the framework's messages: what is unchanged is the very object that came, the rest is made anew."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, TypeVar
+
+from foldaway.model.wire import Message
+
+M = TypeVar("M")
+
+
+class Codec(Protocol[M]):
+    """A framework's messages as messages of a wire format, and back."""
+
+    format: str
+    """The wire format: "openai_chat", "anthropic_messages" or "openai_responses"."""
+
+    def to_wire(self, message: M) -> list[Message]:
+        """One message as one or several of the wire; [] for what is no message to a model (it is always kept)."""
+        ...
+
+    def from_wire(self, messages: Sequence[Message], like: M | None) -> list[M]:
+        """Wire messages that a view changed, as the framework's.
+
+        `like`: the message that they came from, for its ids, names and metadata; never changed itself. None: they are
+        new (a fold note of its own, a recall with call and result).
+        """
+        ...
+
+
+@dataclass(slots=True)
+class Translated(Generic[M]):
+    """A history on both sides, and which message became which."""
+
+    codec: Codec[M]
+    originals: list[M]
+    wire: list[Message] = field(default_factory=list)
+    sources: list[int] = field(default_factory=list)
+    """For each wire message the position of its original."""
+    sizes: list[int] = field(default_factory=list)
+    """For each original how many wire messages it became."""
+
+    @classmethod
+    def of(cls, codec: Codec[M], messages: Sequence[M]) -> Translated[M]:
+        """Linear in the history."""
+        made = cls(codec, list(messages))
+        for at, message in enumerate(made.originals):
+            parts = codec.to_wire(message)
+            made.wire += parts
+            made.sources += [at] * len(parts)
+            made.sizes.append(len(parts))
+        return made
+
+    def back(self, view: Sequence[Message]) -> list[M]:
+        """The view in the framework's messages; the originals themselves wherever nothing of them changed."""
+        out: list[M] = []
+        done = -1
+        for source, run, whole in self._runs(view):
+            if source is None:
+                out += self.codec.from_wire(run, None)
+                continue
+            out += self._silent(done, source)
+            done = max(done, source)
+            original = self.originals[source]
+            out += [original] if whole else self.codec.from_wire(run, original)
+        return out + self._silent(done, len(self.originals))
+
+    def _silent(self, after: int, before: int) -> list[M]:
+        """Originals between two positions that no wire message stands for."""
+        return [self.originals[at] for at in range(after + 1, before) if not self.sizes[at]]
+
+    def _runs(self, view: Sequence[Message]) -> Iterator[tuple[int | None, list[Message], bool]]:
+        """(source, messages, all of it unchanged) for messages of one source in a row."""
+        run: list[Message] = []
+        unchanged, current = 0, None
+        for message, (source, same) in zip(view, self._origins(view), strict=True):
+            if run and source != current:
+                yield current, run, self._whole(current, run, unchanged)
+                run, unchanged = [], 0
+            run, current, unchanged = [*run, message], source, unchanged + same
+        if run:
+            yield current, run, self._whole(current, run, unchanged)
+
+    def _whole(self, source: int | None, run: list[Message], unchanged: int) -> bool:
+        return source is not None and unchanged == len(run) == self.sizes[source]
+
+    def _origins(self, view: Sequence[Message]) -> list[tuple[int | None, bool]]:
+        """For each message of the view: where it came from, and whether it is as it came. Order is kept."""
+        places: dict[str, list[int]] = {}
+        for at, message in enumerate(self.wire):
+            places.setdefault(_text(message), []).append(at)
+        callers = self._callers()
+        found: list[tuple[int | None, bool]] = []
+        last = -1
+        for message in view:
+            same = places.get(_text(message), [])
+            at = bisect_right(same, last)
+            if at < len(same):
+                last = same[at]
+                found.append((self.sources[last], True))
+                continue
+            near = [at for name in call_names(message) for at in callers.get(name, ()) if at > last]
+            if near:
+                last = min(near)
+            found.append((self.sources[last] if near else None, False))
+        return found
+
+    def _callers(self) -> dict[tuple[str, Any], list[int]]:
+        callers: dict[tuple[str, Any], list[int]] = {}
+        for at, message in enumerate(self.wire):
+            for name in call_names(message):
+                callers.setdefault(name, []).append(at)
+        return callers
+
+
+def call_names(message: Message) -> list[tuple[str, Any]]:
+    """The calls that a message makes or answers, as ("call" or "result", id), in any of the formats."""
+    kind = message.get("type")
+    if kind is not None and message.get("call_id"):
+        return [("result" if str(kind).endswith("_output") else "call", message["call_id"])]
+    if message.get("role") == "tool":
+        return [("result", message.get("tool_call_id"))]
+    calls = message.get("tool_calls")
+    names = [("call", call.get("id")) for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+    content = message.get("content")
+    for block in content if isinstance(content, list) else ():
+        if isinstance(block, dict) and block.get("type") == "tool_use":
+            names.append(("call", block.get("id")))
+        elif isinstance(block, dict) and block.get("type") == "tool_result":
+            names.append(("result", block.get("tool_use_id")))
+    return names
+
+
+def _text(message: Message) -> str:
+    return json.dumps(message, sort_keys=True, default=repr)
