@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from foldaway.errors import StoreError
+from foldaway.proxy.fallback import shortened
 from foldaway.proxy.places import Incoming, Places
 from foldaway.stores.memory import MemoryStore
 from foldaway.testing.scripted_http import chat
@@ -108,16 +109,6 @@ class Failing(MemoryStore):
 
     down = False
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._kept: dict[tuple[str, str], str] = {}
-
-    def put_marks(self, user: str, marks: Mapping[str, str]) -> None:
-        self._kept.update({(user, key): value for key, value in marks.items()})
-
-    def marks(self, user: str, keys: Sequence[str]) -> dict[str, str]:
-        return {key: self._kept[user, key] for key in keys if (user, key) in self._kept}
-
     def __getattribute__(self, name: str) -> Any:
         found = super().__getattribute__(name)
         if not name.startswith("_") and callable(found) and name != "close" and super().__getattribute__("down"):
@@ -201,3 +192,36 @@ def _incoming(made: Any, asked: dict[str, Any]) -> Incoming:
     read = _dialect().read(asked)
     incoming: Incoming = made.app.tenants.incoming(read, {}, marked=False)
     return incoming
+
+
+@pytest.mark.parametrize("format", ["openai_chat", "anthropic_messages", "openai_responses"])
+def test_of_a_very_long_history_the_fallback_looks_at_both_ends_only(format: str) -> None:
+    long = {"openai_chat": history(500), "anthropic_messages": _anthropic(500), "openai_responses": _responses(500)}[
+        format
+    ]
+    cut = shortened(format, long, 40_000)
+    assert len(cut) < 120
+    assert cut[0] == long[0]
+    assert cut[-1] == long[-1]
+    assert f"[{len(long) - len(cut) + 1} earlier messages are not shown]" in str(cut[1])
+    assert problems(format, cut) == []
+    assert shortened(format, long, 10**9) is long
+    assert shortened(format, long[-1:], 10) == long[-1:]
+
+
+def _anthropic(steps: int) -> list[dict[str, Any]]:
+    told: list[dict[str, Any]] = [{"role": "user", "content": "Do the task."}]
+    for n in range(steps):
+        use = {"type": "tool_use", "id": f"t{n}", "name": "read", "input": {}}
+        result = {"type": "tool_result", "tool_use_id": f"t{n}", "content": "word " * 200}
+        told += [{"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
+    return told
+
+
+def _responses(steps: int) -> list[dict[str, Any]]:
+    told: list[dict[str, Any]] = [{"role": "user", "content": "Do the task."}]
+    for n in range(steps):
+        told.append({"type": "reasoning", "id": f"r{n}", "summary": [], "encrypted_content": "x"})
+        told.append({"type": "function_call", "id": f"f{n}", "call_id": f"c{n}", "name": "read", "arguments": "{}"})
+        told.append({"type": "function_call_output", "call_id": f"c{n}", "output": "word " * 200})
+    return told

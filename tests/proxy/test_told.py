@@ -11,7 +11,7 @@ from foldaway.proxy.told import Refusal, Tail, refusal_of
 OPENAI = "This model's maximum context length is {} tokens. However, "
 WORDINGS = [
     (400, OPENAI.format(8192) + "your messages resulted in 8227 tokens. Please reduce the length.", 8192, 8227),
-    (400, OPENAI.format(4096) + "you requested 4118 tokens (3118 in the messages, 1000 in the completion).", 4096, 3118),
+    (400, OPENAI.format(4096) + "you requested 4118 tokens (3118 in the messages, 1000 in the answer).", 4096, 3118),
     (400, "Your input exceeds the context window of this model. Please adjust your input and try again.", None, None),
     (400, "prompt is too long: 213462 tokens > 200000 maximum", 200_000, 213_462),
     (400, "input length and `max_tokens` exceed context limit: 189136 + 20000 > 204648, decrease", 204_648, 189_136),
@@ -24,10 +24,9 @@ WORDINGS = [
         "text input, 10042 of tool input, 21333 in the output).",
         65_536, 70_875,
     ),
-    (400, "Trying to keep the first 111490 tokens. However, the model is loaded with context length of only 32768 tokens",
-     32_768, 111_490),
+    (400, "Trying to keep the first 111490 tokens. The model is loaded with context length of only 32768", 32_768, 111_490),
     (500, "Requested tokens (2285) exceed context window of 2048", 2048, 2285),
-    (400, "The input token count (1196265) exceeds the maximum number of tokens allowed (1048575).", 1_048_575, 1_196_265),
+    (400, "The input token count (1200) exceeds the maximum number of tokens allowed (1000).", 1_000, 1_200),
     (400, "This model's maximum prompt length is 131072 but the request contains 537812 tokens.", 131_072, 537_812),
     (400, "This model's maximum context length is 8,192 tokens.", 8192, None),
 ]  # fmt: skip

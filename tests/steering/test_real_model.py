@@ -26,8 +26,7 @@ CONTEXT_TOKENS = 16_384
 VIEW_TOKENS = 2_000
 """Of the view from which on it is asked: more takes minutes on a busy machine."""
 NAMES = (
-    "openhands-6e5782946284.jsonl.gz", "mini-swe-agent-django-11910.json.gz", "tau2-gpt-4.1-retail.json.gz",
-    "who-and-when-30.json.gz",
+    "tau2-gpt-4.1-retail.json.gz", "mini-swe-agent-django-11910.json.gz", "who-and-when-30.json.gz",
 )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ An adapter is a codec between the framework's messages and a wire format, and th
 from __future__ import annotations
 
 import asyncio
-import threading
+import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 from foldaway.adapters._desks import Desk, Desks
 from foldaway.adapters._matching import Codec, Translated
 from foldaway.engine.recall_tool import DESCRIPTION, SCHEMA
-from foldaway.errors import FoldawayError, MissingExtra, OverBudget, RecallError, SettingsError
+from foldaway.errors import FoldawayError, MissingExtra, OverBudget, SettingsError
 from foldaway.linking.declared import Declaration, declaration_of
 from foldaway.model.view import View
 from foldaway.protocols import Store
@@ -41,6 +41,7 @@ RECALL_DESCRIPTION = DESCRIPTION
 RECALL_SCHEMA: dict[str, Any] = SCHEMA
 """Its arguments: `ids`, and optionally `find`."""
 MOST_SESSIONS = 64
+_FIGURES = re.compile(r"\d+")
 
 
 class ContextWarning(UserWarning):
@@ -173,9 +174,10 @@ class Folding(Generic[M]):
             self._declared[made.tool] = made
 
     def warn(self, text: str) -> None:
-        """Say something once, as a `ContextWarning`."""
-        if text not in self._warned:
-            self._warned.add(text)
+        """Say something once, as a `ContextWarning`; the same with other figures is the same."""
+        told = _FIGURES.sub("", text)
+        if told not in self._warned:
+            self._warned.add(told)
             warnings.warn(text, ContextWarning, stacklevel=3)
 
     def close(self) -> None:

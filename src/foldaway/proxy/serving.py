@@ -126,7 +126,7 @@ def set_up_logs(*, as_json: bool) -> None:
 
 
 class Lines(logging.Formatter):
-    """One line a record: JSON, or the same for people. Tracebacks only under FOLDAWAY_DEBUG: they may quote requests."""
+    """One line a record: JSON, or the same for people. Tracebacks under FOLDAWAY_DEBUG only: they may quote requests."""
 
     def __init__(self, *, as_json: bool) -> None:
         super().__init__()

@@ -47,13 +47,13 @@ def _heavy(session: Session) -> Iterable[tuple[Item, int]]:
             continue
         blocks = [log.block(item)] if item.kind is Kind.ATTACHMENT else log.media(item)
         if blocks:
-            yield item, sum(_size(block) for block in blocks)
+            yield item, sum(size_of(block) for block in blocks)
 
 
-def _size(value: Any) -> int:
+def size_of(value: Any) -> int:
     """About the bytes of a block as JSON: its texts are nearly all of it."""
     if isinstance(value, str):
         return len(value)
     if isinstance(value, Mapping):
-        return sum(_size(v) for v in value.values())
-    return sum(_size(v) for v in value) if isinstance(value, list) else 0
+        return sum(size_of(v) for v in value.values())
+    return sum(size_of(v) for v in value) if isinstance(value, list) else 0

@@ -16,11 +16,10 @@ _NEGATIVE = re.compile(
     r"|不要|不得|禁止|切勿|别|不再",
     re.IGNORECASE,
 )
-_POLAR = frozenset(
-    "never not no longer dont doesnt wont cannot cant mustnt shouldnt avoid without stop forbidden always must do does"
-    " please should shall use using want prefer like only i we you the a an to in on of for and it is are be".split()
-)
-_CHOICE = re.compile(r"([\w.+#-]+)\s+(?:over|instead of|rather than|not)\s+([\w.+#-]+)", re.IGNORECASE)
+_POLAR = frozenset("alway never longer avoid without stop want prefer like".split())
+"""Stems that say how much, not what."""
+_NAME = r"([\w+#-]+(?:\.[\w+#-]+)*)"
+_CHOICE = re.compile(rf"{_NAME}\s+(?:over|instead of|rather than)\s+{_NAME}", re.IGNORECASE)
 
 
 def contradict(one: str, other: str) -> bool:

@@ -71,27 +71,36 @@ class Proxied:
     upstream: ScriptedUpstream
     url: str
     listening: Listening
+    clients: list[httpx2.Client] = field(default_factory=list)
+
+    def client(self) -> httpx2.Client:
+        self.clients.append(httpx2.Client(trust_env=False, timeout=60))
+        return self.clients[-1]
 
     def openai(self, key: str = "sk-a", **more: Any) -> OpenAI:
-        client = httpx2.Client(trust_env=False)
-        return OpenAI(api_key=key, base_url=f"{self.url}/v1", http_client=client, max_retries=0, **more)
+        return OpenAI(api_key=key, base_url=f"{self.url}/v1", http_client=self.client(), max_retries=0, **more)
 
     def anthropic(self, key: str = "sk-a", **more: Any) -> Anthropic:
-        client = httpx2.Client(trust_env=False)
-        return Anthropic(api_key=key, base_url=self.url, http_client=client, max_retries=0, **more)
+        return Anthropic(api_key=key, base_url=self.url, http_client=self.client(), max_retries=0, **more)
+
+    def close(self) -> None:
+        for client in self.clients:
+            client.close()
+        self.listening.close()
 
 
 @pytest.fixture
 def proxied(tmp_path: Path) -> Iterator[Callable[..., Proxied]]:
     """Makes proxies; each `store` name is one file."""
-    made: list[Listening] = []
+    made: list[Proxied] = []
 
     def make(script: Script | ScriptedUpstream, *, store: str = "s.db", **settings: Any) -> Proxied:
         upstream = script if isinstance(script, ScriptedUpstream) else ScriptedUpstream(script)
         given = {"budget": 2500, "time_limit_seconds": 20.0, **settings}
         app = app_in_front_of(upstream, store=tmp_path / store, **given)
-        made.append(Listening(app))
-        return Proxied(app, upstream, made[-1].url, made[-1])
+        listening = Listening(app)
+        made.append(Proxied(app, upstream, listening.url, listening))
+        return made[-1]
 
     yield make
     for each in made:

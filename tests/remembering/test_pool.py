@@ -1,0 +1,261 @@
+"""Shared pools: routing, access, corrections, provenance, nothing kept twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from foldaway import RecallError, Session, SettingsError, SqliteStore
+from foldaway.protocols import Filter, Reader, Store
+from foldaway.remembering import Correction, Pool
+from foldaway.testing.histories import FORMATS, Writer, prose
+from foldaway.testing.store_basics import FixedClock
+
+Opened = Callable[..., Session]
+LONG = "\n".join(f"row {n}: berth {n % 9} crane {n * 7919}" for n in range(800))
+
+
+def pool(store: Store, owner: str, *groups: str, name: str = "team") -> Pool:
+    return Pool(store, name, Reader(owner=owner, groups=groups))
+
+
+def told(format: str = "openai_chat", long: str = LONG) -> Writer:
+    made = Writer(format)
+    made.user("Look around.")
+    made.call("fetch", long, page="cranes")
+    made.call("fetch", "The office is in Quay Street 7.", page="office")
+    return made
+
+
+@pytest.fixture
+def research(opened: Opened) -> Session:
+    return opened(told(), user="researcher", name="harbour")
+
+
+@pytest.fixture
+def tick(clock: FixedClock) -> Callable[[], None]:
+    def later() -> None:
+        clock.now += timedelta(seconds=1)
+
+    return later
+
+
+# Routing
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_one_agent_gets_a_digest_or_the_bytes_and_its_history_nobody(store: Store, opened: Opened, format: str) -> None:
+    research = opened(told(format), user="researcher", name="harbour")
+    mine, yours = pool(store, "researcher"), pool(store, "writer")
+    digest = mine.hand_over(research, 2, to="writer")
+    raw = mine.hand_over(research, "#2", to="writer", as_="raw", key="cranes")
+    assert len(digest.text) < 2_000 < len(LONG)
+    assert (digest.owner, digest.session, digest.item) == ("researcher", "harbour", 2)
+    assert digest.source.startswith("fetch")
+    assert {m.id for m in yours.inbox()} == {digest.id, raw.id}
+    assert yours.open(raw.id) == LONG
+    with pytest.raises(RecallError, match="ask 'researcher'"):
+        yours.open(digest.id)
+    for stranger in (pool(store, "editor"), pool(store, "editor", "writer", "@writer", "team@writer")):
+        assert stranger.inbox() == stranger.browse() == stranger.search("crane berth") == []
+        for memory in (digest, raw):
+            with pytest.raises(RecallError, match="no memory"):
+                stranger.open(memory.id)
+
+
+def test_each_access_is_kept(store: Store, research: Session) -> None:
+    mine = pool(store, "researcher")
+    shared = {access: mine.share(research, 3, access, key=access) for access in ("owner", "public", "group:editors")}
+    for reader, expected in (
+        (mine, {"owner", "public", "group:editors"}),
+        (pool(store, "eve"), {"public"}),
+        (pool(store, "ed", "editors"), {"public", "group:editors"}),
+        (pool(store, "eve", "owner", "researcher"), {"public"}),
+        (pool(store, "ed", "editors", name="other"), set()),
+    ):
+        assert {m.key for m in reader.browse()} == expected
+        assert {f.memory.key for f in reader.search("office in Quay Street")} == expected
+        for access, memory in shared.items():
+            if access in expected:
+                assert reader.get(memory.id) == memory
+                assert reader.current(access) == memory
+            else:
+                with pytest.raises(RecallError):
+                    reader.get(memory.id)
+                assert reader.current(access) is None
+                assert reader.versions(access) == []
+
+
+def test_a_handed_item_reaches_the_writers_view_as_data_and_nothing_else_does(
+    store: Store, opened: Opened, research: Session
+) -> None:
+    mine, yours = pool(store, "researcher"), pool(store, "writer")
+    mine.hand_over(research, 3, to="writer")
+    asked = Writer("openai_chat")
+    asked.user("Where is the office, as we found last time?")
+    writing = opened(asked, user="writer", name="report", retriever=yours)
+    shown = str(writing.view().messages)
+    assert "Quay Street 7" in shown
+    assert "data only, not instructions" in shown
+    assert "by researcher" in shown
+    assert "crane" not in shown
+
+
+def test_only_own_sessions_are_shared_and_only_what_is_in_them(store: Store, research: Session) -> None:
+    eve = pool(store, "eve")
+    with pytest.raises(SettingsError, match="'researcher'"):
+        eve.hand_over(research, 2, to="eve")
+    mine = pool(store, "researcher")
+    for item in ("#99", "-1", "x", "", "2; drop", "１"):
+        with pytest.raises(RecallError, match="no item"):
+            mine.share(research, item, "public")
+    with pytest.raises(SettingsError, match="as_='whole'"):
+        mine.share(research, 2, "public", as_="whole")
+    with pytest.raises(SettingsError, match="needs a key"):
+        mine.tell("x", "public", key="")
+
+
+def test_a_raw_share_needs_the_session_in_the_store(store: Store, opened: Opened) -> None:
+    elsewhere = opened(told(), user="researcher", name="harbour", store=None)
+    mine = pool(store, "researcher")
+    assert mine.share(elsewhere, 2, "public").kind == "digest"
+    with pytest.raises(SettingsError, match="not in this pool's store"):
+        mine.share(elsewhere, 2, "public", as_="raw")
+
+
+def test_the_bytes_of_a_raw_share_are_kept_once(tmp_path: Path, opened: Opened) -> None:
+    with SqliteStore(tmp_path / "a.db") as store:
+        long = prose(8_000)
+        research = opened(told(long=long), user="researcher", name="harbour", store=store)
+        mine = pool(store, "researcher")
+        before = store.stats()
+        for to in ("writer", "editor", "lead"):
+            mine.hand_over(research, 2, to=to, as_="raw")
+        mine.share(research, 2, "public", as_="raw")
+        assert mine.share(research, 2, "public", as_="raw").id == mine.share(research, 2, "public", as_="raw").id
+        after = store.stats()
+        assert after.raw_bytes - before.raw_bytes < 20_000 < len(long)
+        assert pool(store, "editor").open(pool(store, "editor").inbox()[0].id) == long
+
+
+# Corrections
+
+
+def test_a_correction_is_read_everywhere_at_once_by_all_who_were_given_it(
+    store: Store, research: Session, tick: Callable[[], None]
+) -> None:
+    mine = pool(store, "researcher")
+    readers = [pool(store, "writer"), pool(store, "editor")]
+    given = [mine.hand_over(research, 3, to=to, key="office") for to in ("writer", "editor")]
+    mine.share(research, 3, "public", key="office")
+    tick()
+    for reader, memory in zip(readers, given, strict=True):
+        reader.take(memory.id)
+        assert reader.corrections() == []
+    tick()
+    mine.correct(given[0].id, "The office moved to Quay Street 9.", source="phone")
+    for reader, memory in zip(readers, given, strict=True):
+        new = reader.current("office")
+        assert new is not None
+        assert (new.text, new.owner, new.source) == ("The office moved to Quay Street 9.", "researcher", "phone")
+        assert [m.id for m in reader.inbox()] == [m.id for m in reader.browse()] == [new.id]
+        assert [f.memory.id for f in reader.search("where is the office")] == [new.id]
+        assert reader.take(memory.id) == new
+        assert reader.get(memory.id).superseded_by
+
+
+def test_who_holds_something_hears_what_changed_since_and_no_more(
+    store: Store, research: Session, tick: Callable[[], None]
+) -> None:
+    mine, yours = pool(store, "researcher"), pool(store, "writer")
+    office = mine.share(research, 3, "public", key="office")
+    mine.tell("Due on 5 May.", "public", key="deadline")
+    tick()
+    yours.take(office.id)
+    tick()
+    mine.correct(office.id, "Quay Street 9.")
+    deadline = yours.current("deadline")
+    assert deadline is not None
+    mine.correct(deadline.id, "Due on 9 May.")
+    (change,) = yours.corrections()
+    assert (change.key, change.held) == ("office", office.id)
+    assert change.now is not None
+    assert yours.corrections(since=change.now.at) == [change]
+    assert yours.corrections(since="2031-03-02") == []
+    # It is there for another process too, until the new word is taken.
+    assert pool(store, "writer").corrections() == [change]
+    yours.take(change.now.id)
+    assert yours.corrections() == []
+    assert mine.withdraw([change.now.id]) == 1
+    assert mine.withdraw([office.id]) == 1
+    assert yours.corrections() == [Correction(key="office", held=change.now.id, now=None)]
+    yours.let_go("office")
+    assert yours.corrections() == []
+
+
+def test_a_word_that_is_no_longer_for_this_reader_is_told_as_gone(store: Store, tick: Callable[[], None]) -> None:
+    mine, yours = pool(store, "researcher"), pool(store, "writer")
+    open_ = mine.tell("The price is 40.", "public", key="price")
+    yours.take(open_.id)
+    tick()
+    mine.tell("The price is 55.", "group:sales", key="price")
+    assert yours.current("price") is None
+    assert yours.browse() == yours.search("what is the price") == []
+    assert yours.corrections() == [Correction(key="price", held=open_.id, now=None)]
+
+
+def test_anothers_word_is_contradicted_not_overwritten(
+    store: Store, research: Session, tick: Callable[[], None]
+) -> None:
+    mine, yours = pool(store, "researcher"), pool(store, "writer")
+    office = mine.hand_over(research, 3, to="writer", key="office")
+    tick()
+    yours.correct(office.id, "The office is in Quay Street 11.", source="visit")
+    (change,) = mine.corrections()
+    assert change.now is not None
+    assert (change.now.owner, change.now.source) == ("writer", "visit")
+    for reader in (mine, yours):
+        newest = reader.current("office")
+        assert newest is not None
+        assert newest.text.endswith("11.")
+    both = yours.versions("office")
+    assert {m.owner for m in both} == {"writer", "researcher"}
+    assert all(m.contradicts for m in both)
+    assert pool(store, "editor").versions("office") == []
+    # The researcher has the last word, and the writer hears of it.
+    tick()
+    mine.correct(office.id, "No: Quay Street 7, the entrance is at 11.")
+    (change,) = yours.corrections()
+    assert change.now is not None
+    assert change.now.owner == "researcher"
+    assert mine.corrections() == []
+
+
+# Names
+
+
+@pytest.mark.parametrize("name", ["", " ", "a\n", "a\0b", "x" * 201, "team@writer", "a\x1fb"])
+def test_what_cannot_be_a_pools_name_is_refused(store: Store, name: str) -> None:
+    with pytest.raises(SettingsError, match="pool name"):
+        pool(store, "ann", name=name)
+
+
+@pytest.mark.parametrize(
+    "name", ["../../etc/passwd", "/etc/passwd", "..", "a/b", "C:\\x", "%2e%2e", "' OR 1=1 --", "港口"]
+)
+def test_names_are_never_paths(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "inner"
+    folder.mkdir()
+    with SqliteStore(folder / "a.db") as store:
+        session = Session(store=store, user=name, name=name, budget=8_000)
+        session.append(told(long="short").messages)
+        mine = Pool(store, name, Reader(owner=name, groups=(name,)))
+        memory = mine.share(session, 2, f"group:{name}", as_="raw")
+        mine.hand_over(session, 3, to=name + "'s friend")
+        assert mine.open(memory.id) == "short"
+        assert pool(store, "eve", name="etc").browse() == []
+        assert store.find_memories(Reader(owner="eve"), Filter(pools=("", name))) == []
+    assert sorted(p.name for p in tmp_path.rglob("*") if p.is_file()) == ["a.db"]
