@@ -62,6 +62,7 @@ lock: $(READY)  ## pin the newest versions anew (needs uv on the PATH)
 	uv pip compile pyproject.toml --group dev $(LOCK_FLAGS) -o requirements-dev.lock
 	uv pip compile pyproject.toml --group peers $(LOCK_FLAGS) -o requirements-peers.lock
 	uv pip compile pyproject.toml --group models $(LOCK_FLAGS) -o requirements-models.lock
+	uv pip compile pyproject.toml --group adapters $(LOCK_FLAGS) -o requirements-adapters.lock
 
 # Versions and hashes only: no address of any registry.
 LOCK_FLAGS := --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
@@ -104,3 +105,20 @@ test-models: models  ## tests with a real small model (minutes)
 	export OMP_WAIT_POLICY=passive FOLDAWAY_GGUF && \
 	  FOLDAWAY_GGUF="$$($(MODELS)/bin/python -c 'from foldaway.lab.likelihood.llama import model_file; print(model_file())')" && \
 	  $(MODELS)/bin/python -m pytest -q -rsP -W ignore tests/digesting/test_real_model.py tests/steering/test_real_model.py tests/lab/likelihood/test_llama.py $(ARGS)
+
+# Agent frameworks, all that go together, for the adapters' tests: an environment of their own.
+ADAPTERS := .venv-adapters
+.PHONY: adapters test-adapters
+adapters: $(ADAPTERS)/.ready  ## .venv-adapters: agent frameworks for `foldaway.adapters`
+
+$(ADAPTERS)/.ready: requirements-adapters.lock pyproject.toml
+	@test -x $(ADAPTERS)/bin/python || $(PYTHON) -m venv --clear $(ADAPTERS)
+	@echo "setting up $(ADAPTERS) (about 600 MB) ..." >&2
+	@$(ADAPTERS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-adapters.lock
+	@$(ADAPTERS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+test-adapters: adapters  ## every adapter against its framework, offline
+	# What the frameworks call outdated among themselves is not ours to mend; our own warnings are asserted in the tests.
+	LITELLM_LOCAL_MODEL_COST_MAP=True $(ADAPTERS)/bin/python -m pytest -q -W ignore tests/adapters $(ARGS)
+	LITELLM_LOCAL_MODEL_COST_MAP=True $(ADAPTERS)/bin/python -m pytest -q -W ignore tests/docs -k adapters $(ARGS)

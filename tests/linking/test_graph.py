@@ -60,8 +60,10 @@ def test_both_directions_tell_the_same_story(pairs: list[tuple[int, int, float]]
 
 def test_what_others_say_of_a_pair_counts_once_the_observation_is_withdrawn() -> None:
     graph = Graph()
-    graph.add(link(2, 1, 0.9, Provenance.INFERRED))
+    graph.add(link(2, 1, 0.8, Provenance.INFERRED))
     graph.add(link(2, 1, 0.4))
+    for confidence in (0.9, 0.75):
+        graph.add(link(2, 1, confidence, Provenance.INFERRED))
     assert [k.provenance for k in graph.needs(2)] == [Provenance.OBSERVED]
     graph.withdraw(2, 1)
     assert [(k.provenance, k.weight) for k in graph.needs(2)] == [(Provenance.INFERRED, 0.9)]
@@ -94,12 +96,12 @@ def test_a_guess_below_the_threshold_is_kept_and_asked_by_nobody() -> None:
 
 
 _STATEMENTS = st.builds(
-    link, st.integers(1, 5), st.integers(1, 5), st.sampled_from([0.2, 0.5, 0.8, 1.0]), st.sampled_from(Provenance)
+    link, st.integers(1, 3), st.integers(1, 3), st.sampled_from([0.2, 0.5, 0.8, 1.0]), st.sampled_from(Provenance)
 )
 
 
 @settings(max_examples=120, deadline=None)
-@given(said=st.lists(_STATEMENTS, max_size=25), withdrawn=st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5))),
+@given(said=st.lists(_STATEMENTS, max_size=25), withdrawn=st.lists(st.tuples(st.integers(1, 3), st.integers(1, 3))),
        order=st.randoms(use_true_random=False))  # fmt: skip
 def test_the_order_of_statements_makes_no_difference(
     said: list[Link], withdrawn: list[tuple[int, int]], order: random.Random

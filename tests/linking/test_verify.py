@@ -68,21 +68,38 @@ def test_a_newer_reading_that_came_after_the_action_changes_nothing() -> None:
     assert needs(log, 3) == {2: 1.0}
 
 
-def test_common_values_that_stand_together_in_one_observation_only_make_a_link() -> None:
-    names = ["berth_alpha_1", "crane_bravo_2", "gauge_delta_3"]
+NAMES = ["berth_alpha_1", "crane_bravo_2", "gauge_delta_3"]
+
+
+def commonplace(holders: int) -> tuple[Writer, int]:
+    """Three names that stand everywhere, and together in so many results; a command uses all three. Its item, too."""
     writer = Writer("openai_chat")
     writer.user("Go.")
-    writer.call("read_file", " ".join(names), path="all.md")
+    writer.call("read_file", " ".join(NAMES), path="all.md")
     for n in range(COMMON + 2):
-        for name in names:
+        for name in NAMES:
             writer.call("grep", f"{name} again {n}", pattern=f"x{n}")
-    action = len(writer.messages) // 2 + 2
-    writer.call("bash", "ok", command="join " + " ".join(names))
+    for n in range(1, holders):
+        writer.call("read_file", " ".join((*NAMES, f"in {n}")), path=f"all_{n}.md")
+    writer.call("bash", "ok", command="join " + " ".join(NAMES))
+    return writer, holders + 3 * (COMMON + 2) + 2
+
+
+def test_common_values_that_stand_together_in_one_observation_only_make_a_link() -> None:
+    writer, action = commonplace(1)
     assert needs(log_of(writer), action) == {}
     writer.user("Thanks.")
     log = log_of(writer)
     assert needs(log, action) == {2: TOGETHER_WEIGHT}
-    assert log.graph.needs(action)[0].why == "uses together " + ", ".join(names)
+    assert log.graph.needs(action)[0].why == "uses together " + ", ".join(NAMES)
+    # Asked again, nothing is found that is not there.
+    assert not verify(99, log.graph, log.anchors, {action: NAMES}, lambda item: 0)
+
+
+def test_in_two_observations_they_tell_nothing() -> None:
+    writer, action = commonplace(2)
+    writer.user("Thanks.")
+    assert needs(log_of(writer), action) == {}
 
 
 def test_a_value_that_the_index_does_not_find_in_both_is_no_reason() -> None:

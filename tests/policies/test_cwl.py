@@ -45,7 +45,7 @@ class Agent:
 
 
 def proposed(session: Session) -> list[Change]:
-    return list(Cwl().propose(session.engine.snapshot()))
+    return [c for c in Cwl().propose(session.engine.snapshot()) if isinstance(c, Change)]
 
 
 def safe(session: Session, name: str) -> bool:
@@ -161,3 +161,45 @@ def test_a_commit_stops_at_its_target() -> None:
     touched = {session.engine.log.episodes.of_turn[session.engine.log.items[c.item].turn] for c in commit.changes}
     assert touched == set(range(len(touched)))
     assert len(touched) < 8
+
+
+def brought_back(**parameters: float) -> list[str]:
+    """What comes back before the call when the newest action used a name that only a folded result holds."""
+    session = Session(budget=1_500, policy="cwl", policy_parameters=parameters)
+    writer = Writer("openai_chat")
+    writer.user("Mend the planner.")
+    writer.call("fetch", f"load_rates_v7\n{prose(30, 1)}", url="u")
+    writer.user("Go on.")
+    for n in range(9):
+        writer.call("bash", prose(150, n), command=f"make {n}")
+    session.append(writer.messages)
+    session.view()
+    assert session.level(2) < Level.ABSTRACT
+    session.append(writer.call("bash", "ok", command="check load_rates_v7"))
+    session.view()
+    return [e["references"][0] for e in session.ledger if e["type"] == "inject"]
+
+
+def test_what_the_newest_action_must_have_comes_back_when_asked_for() -> None:
+    assert brought_back() == []
+    assert brought_back(recall_share=0.3) == ["2"]
+    assert brought_back(recall_share=0.01) == []
+
+
+def test_descriptions_move_into_the_note_before_anything_that_is_not_safe_goes() -> None:
+    session = Session(budget=1_300, policy="cwl")
+    agent = Agent()
+    for n in range(40):
+        agent.start(f"scout{n}", "explore").read(f"{n}.py", prose(40, n)).end(description=f"scout{n} saw berth_{n}")
+        session.append(agent.writer.messages[len(session.messages) :])
+        view = session.view()
+        assert view.tokens <= 1_300
+    session.append(agent.ask().writer.messages[len(session.messages) :])
+    session.compact()
+    text = session.engine.shown.note.text if session.engine.shown.note else ""
+    gone = [i for i in session.items() if i.kind.value == "annotation" and session.level(i.id) <= Level.STUB]
+    assert len(gone) > 20
+    told = [n for n in range(40) if f"): scout{n} saw berth_{n}" in text]
+    assert told
+    assert told == list(range(told[0], told[-1] + 1))
+    assert "explored:" in text

@@ -225,3 +225,18 @@ def _responses(steps: int) -> list[dict[str, Any]]:
         told.append({"type": "function_call", "id": f"f{n}", "call_id": f"c{n}", "name": "read", "arguments": "{}"})
         told.append({"type": "function_call_output", "call_id": f"c{n}", "output": "word " * 200})
     return told
+
+
+def test_a_decision_that_came_too_late_for_a_thread_is_not_made_afterwards(world: Worlds) -> None:
+    made = world([chat()], time_limit_seconds=0.2)
+    stop, begun = threading.Event(), []
+
+    def hang(*_: Any) -> None:
+        begun.append(1)
+        stop.wait(20)
+
+    made.app.turns.prepare = hang
+    made.all(*[(PATH, body(1, 5))] * 50)
+    stop.set()
+    time.sleep(0.1)
+    assert len(begun) == 32

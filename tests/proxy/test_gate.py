@@ -17,7 +17,7 @@ from foldaway.testing.scripted_http import Reply, chat
 
 Worlds = Callable[..., Any]
 PATH = "/v1/chat/completions"
-ASKED = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
+ASKED: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
 
 
 @pytest.mark.parametrize(

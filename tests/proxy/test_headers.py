@@ -72,8 +72,10 @@ def test_a_response_header_comes_back(world: Worlds, name: str, status: int) -> 
 @pytest.mark.parametrize("path", [PATH, "/v1/messages", "/v1/responses", "/v1/embeddings"])
 def test_an_error_arrives_exactly_as_it_was_sent(world: Worlds, path: str, status: int) -> None:
     content = gzip.compress(b'{ "error" : {"message": "no \\u00e9"} }\n')
-    headers = [(b"content-type", b"application/json; charset=utf-8"), (b"content-encoding", b"gzip"),
-               (b"content-length", str(len(content)).encode()), (b"retry-after", b"7"), (b"x-should-retry", b"true")]  # fmt: skip
+    headers = [
+        (b"content-type", b"application/json; charset=utf-8"), (b"content-encoding", b"gzip"),
+        (b"content-length", str(len(content)).encode()), (b"retry-after", b"7"), (b"x-should-retry", b"true"),
+    ]  # fmt: skip
     made = world([Reply(status=status, headers=headers, pieces=[content])])
     answer = made.ask(path, {**ASKED, "max_tokens": 5, "input": "hi"})
     assert answer.status == status

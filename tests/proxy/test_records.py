@@ -48,6 +48,15 @@ def test_a_line_tells_what_was_decided(world: Worlds, caplog: pytest.LogCaptureF
     assert 0 <= line["decided_ms"] <= line["added_ms"] <= line["ms"]
 
 
+def test_the_header_of_an_answer_tells_it_to_the_client(world: Worlds) -> None:
+    made = world([chat()], budget=2_000)
+    headers = [(b"x-foldaway-session", b'my; "session\xe9')]
+    told = made.ask(PATH, {"model": "m-1", "messages": conversation(40)}, headers).header("x-foldaway-view")
+    assert re.fullmatch(r"session=my\? \?session\?; branch=0; tokens=\d+; budget=2000; commit=0", told)
+    bare = world([chat()]).ask(PATH, {"model": "m-1", "messages": conversation(1)}).header("x-foldaway-view")
+    assert bare.endswith("; budget=none")
+
+
 def test_no_key_no_token_and_no_word_of_a_conversation_is_logged_or_counted(
     world: Worlds, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

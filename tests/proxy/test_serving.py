@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import logging
 import os
 import re
 import select
@@ -21,6 +22,7 @@ from typing import Any
 import pytest
 
 from foldaway.cli import main
+from foldaway.proxy.serving import Lines
 
 PATH = "/v1/chat/completions"
 ASKED = {"model": "m", "messages": [{"role": "user", "content": "violet"}]}
@@ -43,6 +45,9 @@ class Handler(BaseHTTPRequestHandler):
         for n in range(3):
             event = b'data: {"choices":[{"index":0,"delta":{"content":"%d"}}]}\n\n' % n
             self.wfile.write(b"%x\r\n%s\r\n" % (len(event), event))
+        if b'"cut"' in body:
+            self.close_connection = True
+            return
         self.wfile.write(b"0\r\n\r\n")
 
     def log_message(self, *_: Any) -> None: ...
@@ -209,3 +214,25 @@ def test_without_the_extra_it_says_what_to_install(
     monkeypatch.setitem(sys.modules, "httpx2", None)
     code, talk = failure(capsys)
     assert (code, "foldaway[proxy]" in talk) == (1, True)
+
+
+def test_an_answer_that_is_cut_is_one_line_in_the_log(upstream: str, start: Callable[..., Process]) -> None:
+    process = start()
+    connection = http.client.HTTPConnection("127.0.0.1", process.port, timeout=30)
+    connection.request("POST", PATH, json.dumps({**ASKED, "model": "cut"}))
+    with pytest.raises((http.client.IncompleteRead, ConnectionError)):
+        connection.getresponse().read()
+    connection.close()
+    lines = [line for line in process.stop() if "/health" not in line]
+    assert len(lines) == 1
+    assert "failed" in lines[0]
+
+
+def test_a_line_for_people_holds_no_control_character() -> None:
+    told = {"path": "/v1/\x1b[31mred\n2026 fake", "status": 404, "outcome": "passed", "method": "GET", "ms": 1.0}
+    record = logging.LogRecord("foldaway.proxy", logging.INFO, "", 0, "%s", (json.dumps(told),), None)
+    line = Lines(as_json=False).format(record)
+    assert "\x1b" not in line
+    assert "\n" not in line
+    assert line.endswith("GET /v1/?[31mred?2026 fake 404 passed, 1.0 ms")
+    assert "\n" not in Lines(as_json=True).format(record)

@@ -24,7 +24,7 @@ WORDINGS = [
         "text input, 10042 of tool input, 21333 in the output).",
         65_536, 70_875,
     ),
-    (400, "Trying to keep the first 111490 tokens. The model is loaded with context length of only 32768", 32_768, 111_490),
+    (400, "Trying to keep the first 11490 tokens. The model is loaded with context length of only 3276", 3_276, 11_490),
     (500, "Requested tokens (2285) exceed context window of 2048", 2048, 2285),
     (400, "The input token count (1200) exceeds the maximum number of tokens allowed (1000).", 1_000, 1_200),
     (400, "This model's maximum prompt length is 131072 but the request contains 537812 tokens.", 131_072, 537_812),

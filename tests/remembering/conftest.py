@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -11,9 +11,18 @@ from foldaway import Session
 from foldaway.protocols import Store
 from foldaway.stores.memory import MemoryStore
 from foldaway.testing.histories import Writer
+from foldaway.testing.postgres_server import running_server, why_not
 from foldaway.testing.store_basics import FixedClock
 
 Opened = Callable[..., Session]
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    if reason := why_not():
+        pytest.skip(f"no PostgreSQL: {reason}")
+    with running_server() as url:
+        yield url
 
 
 @pytest.fixture

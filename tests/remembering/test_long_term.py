@@ -205,7 +205,7 @@ def test_nobody_looks_after_what_is_anothers(mine: LongTermMemory, working: Made
             lambda m=memory: eve.expire(m.id, "2031-01-01T00:00:00Z"),
         ):
             with pytest.raises(RecallError, match="no memory"):
-                attempt()  # type: ignore[no-untyped-call]
+                attempt()
         assert eve.forget([memory.id]) == 0
     assert eve.find(EVERYTHING) == []
     assert eve.search("staging port tabs production") == []

@@ -60,7 +60,7 @@ def test_one_agent_gets_a_digest_or_the_bytes_and_its_history_nobody(store: Stor
     with pytest.raises(RecallError, match="ask 'researcher'"):
         yours.open(digest.id)
     for stranger in (pool(store, "editor"), pool(store, "editor", "writer", "@writer", "team@writer")):
-        assert stranger.inbox() == stranger.browse() == stranger.search("crane berth") == []
+        assert not any((stranger.inbox(), stranger.browse(), stranger.search("crane berth")))
         for memory in (digest, raw):
             with pytest.raises(RecallError, match="no memory"):
                 stranger.open(memory.id)
@@ -203,7 +203,7 @@ def test_a_word_that_is_no_longer_for_this_reader_is_told_as_gone(store: Store, 
     tick()
     mine.tell("The price is 55.", "group:sales", key="price")
     assert yours.current("price") is None
-    assert yours.browse() == yours.search("what is the price") == []
+    assert not any((yours.browse(), yours.search("what is the price")))
     assert yours.corrections() == [Correction(key="price", held=open_.id, now=None)]
 
 

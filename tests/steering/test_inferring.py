@@ -219,6 +219,27 @@ def test_after_a_rewritten_history_an_answer_speaks_of_other_items() -> None:
     assert inferred(made) == []
 
 
+def test_of_an_agent_without_a_tool_protocol_its_words_are_the_action() -> None:
+    made = Session(budget=9_000)
+    said = [("Look at rules.md.", f"keep two slots\n{prose(40, 1)}"), ("I write plan.py as the rule says.", "ok")]
+    messages, origins = [{"role": "user", "content": "Mend it."}], [""]
+    for words, came in said:
+        messages += [{"role": "assistant", "content": words}, {"role": "user", "content": came}]
+        origins += ["", "environment"]
+    made.append(messages, origins)
+    action = newest_action(made, after=0)
+    assert action is not None
+    question = question_of_links(made, action)
+    assert question is not None
+    assert "I write plan.py as the rule says." in question.messages[0]["content"]
+    assert [i.title for i in question.listed.values()]
+    with saying(answer((min(question.listed), 0.8))) as worker:
+        worker.submit(made)
+        worker.wait(10)
+        assert worker.hand_in(made) == 1
+    assert [(k.target, k.weight) for k in made.engine.log.graph.needs(action.id)] == [(3, 0.8)]
+
+
 def test_nothing_to_rest_on_is_nothing_to_ask() -> None:
     made = Session(budget=9_000)
     writer = Writer("openai_chat")

@@ -17,7 +17,7 @@ import foldaway
 from foldaway import Session
 from foldaway.asking import ChatClient, Retry
 from foldaway.readers import read_sessions
-from foldaway.steering import PlanWorker
+from foldaway.steering import LinkWorker, PlanWorker
 
 pytestmark = pytest.mark.slow
 SESSIONS = Path(foldaway.__file__).parent / "data/sessions"
@@ -25,6 +25,8 @@ ANSWER_SECONDS = 600.0
 CONTEXT_TOKENS = 16_384
 VIEW_TOKENS = 2_000
 """Of the view from which on it is asked: more takes minutes on a busy machine."""
+ACTION_TOKENS = 9_000
+"""Of the session from which on an action is asked about; what it may rest on is a table of some thousand tokens."""
 NAMES = (
     "tau2-gpt-4.1-retail.json.gz", "mini-swe-agent-django-11910.json.gz", "who-and-when-30.json.gz",
 )  # fmt: skip
@@ -52,7 +54,7 @@ def client() -> Iterator[ChatClient]:
     del server
 
 
-def grown(name: str) -> Session:
+def grown(name: str, tokens: int = VIEW_TOKENS) -> Session:
     """A bundled session, up to the call at which its view is large enough to be planned."""
     recorded = next(iter(read_sessions(SESSIONS / name)))
     made = Session(format=recorded.format, budget=20 * VIEW_TOKENS, policy="window", fixed_over_budget="send")
@@ -60,7 +62,7 @@ def grown(name: str) -> Session:
     for message, origin in zip(recorded.messages, origins, strict=True):
         if message.get("role") == "assistant" and made.engine.log.turns:
             made.view()
-            if made.engine.tokens() > VIEW_TOKENS and made.engine.log.step > 5:
+            if made.engine.tokens() > tokens and made.engine.log.step > 5:
                 return made
         made.append([message], [origin] if origin else ())
     made.view()
@@ -89,3 +91,23 @@ def test_what_a_real_model_plans_is_legal_or_refused_and_changes_nothing_before_
             sys.stdout.write(f"{name}: {said}, frees {freed}; {[f.why for f in worker.failures]}\n")
     sys.stdout.write(f"{taken} of {len(NAMES)} plans taken; refused {dict(refused)}; failures {dict(failed)}\n")
     assert taken + sum(failed.values()) >= len(NAMES)
+
+
+def test_what_a_real_model_infers_is_links_or_a_failure_of_a_kind(client: ChatClient) -> None:
+    made, counted, failed = 0, 0, Counter[str]()
+    for name in NAMES:
+        with grown(name, ACTION_TOKENS) as session, LinkWorker(client, most_answer_tokens=400) as worker:
+            if not worker.submit(session):
+                sys.stdout.write(f"{name}: nothing to ask about\n")
+                continue
+            assert worker.wait(ANSWER_SECONDS)
+            taken = worker.hand_in(session)
+            told = [e for e in session.ledger if e["type"] == "infer"]
+            assert len(told) == len({(e["item"], e["needs"]) for e in told}) <= taken
+            made, counted = made + taken, counted + worker.counted
+            failed.update(worker.counts)
+            for entry in told:
+                source, target = (session.engine.log.items[entry[key]].title for key in ("item", "needs"))
+                sys.stdout.write(f"{name}: {source} <- {target} {entry['weight']} {entry['why']}\n")
+            sys.stdout.write(f"{name}: {taken} links; {[f.why for f in worker.failures]}\n")
+    sys.stdout.write(f"{made} links, {counted} count; failures {dict(failed)}\n")

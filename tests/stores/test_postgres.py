@@ -343,6 +343,7 @@ def test_a_whole_large_scope_is_searched_by_index_and_others_one_by_one(
     postgres_url: str, schema: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_postgres_vectors, "FEW", 20)
+    monkeypatch.setattr(_postgres_vectors, "INDEX_ABOVE", 40)
     rng = random.Random(5)
     reader, other = Reader(owner="u"), Reader(owner="v")
     with PostgresStore(postgres_url, schema=schema) as store:
@@ -350,6 +351,7 @@ def test_a_whole_large_scope_is_searched_by_index_and_others_one_by_one(
         theirs = store.put_memories(other, [Memory(text=f"m {n}") for n in range(400)])
         vectors = {each: unit(*(rng.gauss(0, 1) for _ in range(8))) for each in [*ids, *theirs]}
         store.put_vectors("m", list(vectors.items()))
+        assert store.without_vector("m", 9) == []
         query = unit(*(rng.gauss(0, 1) for _ in range(8)))
 
         def exact(among: list[str]) -> list[str]:

@@ -105,12 +105,13 @@ class Folding(Generic[M]):
     def fold(
         self, messages: Sequence[M], *, key: str | None = None, system: Any = None,
         tools: Sequence[Mapping[str, Any]] | None = None, model: str = "", window: int | None = None,
+        max_output_tokens: int | None = None,
     ) -> Folded[M]:  # fmt: skip
         """What the model is to see of this history. `system` and `tools` count, in the codec's format.
 
-        Our own recall tool among `tools` is left out of account until there is something to recall. `model` and
-        `window` serve where no budget was given. Raises OverBudget where nothing valid fits and SettingsError; whatever
-        else fails, the history goes out as it came, with a warning.
+        Our own recall tool among `tools` is counted anyway. `model` (for its tokens and window), `window` and
+        `max_output_tokens` (taken off the window) serve where no budget was given. Raises OverBudget where nothing
+        valid fits, and SettingsError; whatever else fails, the history goes out as it came, with a warning.
         """
         try:
             history = Translated.of(self.codec, messages)
@@ -121,13 +122,19 @@ class Folding(Generic[M]):
             return self._as_it_came(messages, error)
         with desk.lock:
             try:
-                return self._folded(desk, history, system, tools, model, window)
+                if model or window or max_output_tokens:
+                    desk.session.set_budget(model=model or None, window=window, max_output_tokens=max_output_tokens)
+                folded = self._folded(desk, history, system, tools)
             except (OverBudget, SettingsError):
                 raise
             except Exception as error:
                 # It may be half changed.
                 self._desks.drop(desk)
                 return self._as_it_came(messages, error)
+        # Outside: where warnings are errors, one must not look like a failure to fold.
+        for text in () if folded.view is None else folded.view.warnings:
+            self.warn(text)
+        return folded
 
     async def afold(self, messages: Sequence[M], **call: Any) -> Folded[M]:
         """`fold` in a thread: a first look at a long history takes a while."""
@@ -140,6 +147,12 @@ class Folding(Generic[M]):
                 folded.desk.session.report_usage(usage)
 
     # -- recall
+
+    def bring(self, folded: Folded[Any], ids: str, find: str | None = None) -> None:
+        """Bring things back at the end of the next view: for adapters that answer a recall without the framework."""
+        if folded.desk is not None:
+            with folded.desk.lock:
+                folded.desk.session.recall_into_view(ids, find=find)
 
     def recall(
         self, arguments: Mapping[str, Any], *, key: str | None = None, messages: Sequence[M] | None = None
@@ -167,6 +180,10 @@ class Folding(Generic[M]):
         Use it between model calls. Raises RecallError for None where there are several, or none.
         """
         return self._desks.get(key).session
+
+    def sessions(self, key: str | None = None) -> list[Session]:
+        """The sessions at hand: of one key, or all."""
+        return [desk.session for desk in self._desks.all(key)]
 
     def declare(self, made: Declaration) -> None:
         """Take over what a tool declares of itself, for all conversations; known ones cost nothing."""
@@ -196,12 +213,9 @@ class Folding(Generic[M]):
         return Session(**self._settings, store=self._store, name=key)
 
     def _folded(
-        self, desk: Desk, history: Translated[M], system: Any, tools: Sequence[Mapping[str, Any]] | None, model: str,
-        window: int | None,
-    ) -> Folded[M]:  # fmt: skip
+        self, desk: Desk, history: Translated[M], system: Any, tools: Sequence[Mapping[str, Any]] | None
+    ) -> Folded[M]:
         session = desk.session
-        if model or window:
-            session.set_budget(model=model or None, window=window)
         # The session counts its own recall tool in.
         others = None if tools is None else [tool for tool in tools if tool_name(tool) != RECALL]
         session.set_prompt(system=system, tools=others)
@@ -209,8 +223,6 @@ class Folding(Generic[M]):
             session.declare(made.tool, reads=made.reads, produces=made.produces)
         session.sync(history.wire)
         view = session.view()
-        for text in view.warnings:
-            self.warn(text)
         recallable = session.folds and self.recall_by == "tool"
         # A repair alone is none of ours: the framework's own checks are to see what it made.
         untouched = not session.folds and not session.engine.injections and not self._quirks

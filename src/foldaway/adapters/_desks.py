@@ -60,6 +60,13 @@ class Desks:
             self._put(self._keyless, found)
             return found
 
+    def all(self, key: str | None) -> list[Desk]:
+        """The open desk of a key; for None every open one."""
+        with self._lock:
+            if key is not None:
+                return [self._keyed[key]] if key in self._keyed else []
+            return [*self._keyed.values(), *self._keyless.values()]
+
     def drop(self, desk: Desk) -> None:
         """Forget a session whose state may be half changed; one with a key is opened again from its store."""
         with self._lock:
@@ -82,7 +89,7 @@ class Desks:
             kept.popitem(last=False)
 
     def _only(self) -> Desk:
-        everybody = [*self._keyed.values(), *self._keyless.values()]
+        everybody = self.all(None)
         if len(everybody) != 1:
             # A guess could hand one conversation's words to another.
             raise RecallError(f"{len(everybody)} conversations are open: say which by its key")

@@ -1,4 +1,4 @@
-"""From a view back to the framework's messages: what is unchanged is the very object that came, the rest is made anew."""
+"""From a view back to the framework's messages: what is unchanged is the object that came, the rest is made anew."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ M = TypeVar("M")
 class Codec(Protocol[M]):
     """A framework's messages as messages of a wire format, and back."""
 
-    format: str
-    """The wire format: "openai_chat", "anthropic_messages" or "openai_responses"."""
+    @property
+    def format(self) -> str:
+        """The wire format: "openai_chat", "anthropic_messages" or "openai_responses"."""
+        ...
 
     def to_wire(self, message: M) -> list[Message]:
         """One message as one or several of the wire; [] for what is no message to a model (it is always kept)."""

@@ -153,9 +153,7 @@ def recall_tool(folding: Folding[BaseMessage]) -> BaseTool:
 
     for function in (recall, arecall):
         function.__annotations__ = {"ids": str, "runtime": ToolRuntime, "find": str, "return": str}
-    return StructuredTool.from_function(
-        func=recall, coroutine=arecall, name=RECALL, description=RECALL_DESCRIPTION
-    )
+    return StructuredTool.from_function(func=recall, coroutine=arecall, name=RECALL, description=RECALL_DESCRIPTION)
 
 
 def thread_key(config: Mapping[str, Any]) -> str | None:

@@ -239,6 +239,35 @@ def retrieval(
 
 
 @lab.command()
+def scale(
+    store: Annotated[
+        list[str] | None,
+        typer.Option(metavar="URL", help="sqlite, postgresql (temporary ones) or a store's URL; may be repeated."),
+    ] = None,
+    items: Annotated[int, typer.Option(min=100, help="Memories.")] = 10_000,
+    owners: Annotated[int, typer.Option(min=1, help="Owners that hold them.")] = 100,
+    large_share: Annotated[
+        float, typer.Option(min=0.01, max=1.0, help="Share that the first owner holds; the others share the rest.")
+    ] = 0.5,
+    dims: Annotated[int, typer.Option(min=16, max=4096, help="Numbers of a vector.")] = 256,
+    questions: Annotated[int, typer.Option(min=1, help="Questions of each kind.")] = 60,
+    output: Output = None,
+    json: Json = False,
+) -> None:
+    """Fill a store with made-up memories and measure how fast it takes them in and finds them under filters.
+
+    Words of the recorded sessions that come with foldaway, drawn by a seeded generator; hashed vectors. A store that
+    holds the first owner's memories already is only asked. With -o the tables and their data are kept in DIR as
+    scale.txt and scale.json.
+    """
+    from foldaway.cli import scaling
+    from foldaway.lab.scale_data import Layout
+
+    layout = Layout(items=items, owners=owners, large_share=large_share)
+    raise typer.Exit(scaling.run(store or ["sqlite"], layout, dims, questions, output, as_json=json))
+
+
+@lab.command()
 def sweep(
     more: More = None,
     sessions: Sessions = None,

@@ -25,7 +25,19 @@ LOW_SHARE = 0.5
 FITTED_ENTRIES = frozenset({4, 7, 9, 10})
 FITTED_FORMATS = frozenset({"da-code"})
 """Entries, and formats within the others, whose sources the constants of `scoring.need` were fitted on."""
-POLICIES = ("window", "mask-old", "clear-tools", "lru", "relevance", "near-tail", "cwl", "auto")
+POLICIES = (
+    "window",
+    "mask-old",
+    "clear-tools",
+    "lru",
+    "relevance",
+    "near-tail",
+    "cwl",
+    "self-gc",
+    "layered",
+    "ace",
+    "auto",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,9 @@ def vocabulary(recordings: Iterable[Recorded]) -> dict[str, int]:
     for recorded in recordings:
         for text in _texts(list(recorded.messages)):
             counts.update(word.lower() for word in _WORD.findall(text))
-    return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:MOST_WORDS])
+    # What is said once is noise for the most part: pieces of encoded data, cut words.
+    kept = [(word, count) for word, count in counts.items() if count > 1]
+    return dict(sorted(kept, key=lambda pair: (-pair[1], pair[0]))[:MOST_WORDS])
 
 
 def _texts(value: object) -> Iterator[str]:
@@ -125,9 +127,12 @@ class Telling:
         draw = self._random.random
         # Of a topic the first words are said most.
         return " ".join(
-            topic[int(draw() ** 2 * len(topic))] if n % 3 else self._names[bisect_left(self._sums, draw() * self._sums[-1])]
+            topic[int(draw() ** 2 * len(topic))] if n % 3 else self._names[self._place(draw())]
             for n in range(12 + int(draw() * 20))
         )
+
+    def _place(self, share: float) -> int:
+        return bisect_left(self._sums, share * self._sums[-1])
 
 
 def _anchor(number: int) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 from foldaway.proxy.dialects import BY_PATH
 from foldaway.proxy.metrics import Metrics
+from foldaway.proxy.places import BOUNDLESS
 from foldaway.proxy.turn import Prepared
 
 log = logging.getLogger("foldaway.proxy")
@@ -36,6 +37,7 @@ class Record:
     history_tokens: int = 0
     tokens: int = 0
     budget: int = 0
+    """0: nobody knows of one."""
     missing_tokens: int = 0
     commit: int | None = None
     trigger: str = ""
@@ -80,7 +82,8 @@ class Record:
             self.fresh = prepared.seat.fresh
         if prepared.view is not None:
             view = prepared.view
-            self.tokens, self.budget, self.missing_tokens = view.tokens, view.budget, view.missing_tokens
+            self.tokens, self.missing_tokens = view.tokens, view.missing_tokens
+            self.budget = view.budget if view.budget < BOUNDLESS else 0
             commit = view.commit or prepared.shed
             if commit is not None:
                 self.commit, self.trigger = commit.number, commit.trigger
@@ -91,7 +94,7 @@ class Record:
             return [(b"x-foldaway-passed", self.past_reason.encode("latin-1", "replace"))]
         if self.outcome != "managed":
             return []
-        said = f"branch={self.branch}; tokens={self.tokens}; budget={self.budget}"
+        said = f"branch={self.branch}; tokens={self.tokens}; budget={self.budget or 'none'}"
         said += f"; commit={self.commit}" if self.commit is not None else ""
         said += f"; missing={self.missing_tokens}" if self.missing_tokens else ""
         session = "".join(c if c.isprintable() and c.isascii() and c not in ';"' else "?" for c in self.session)

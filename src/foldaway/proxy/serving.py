@@ -123,10 +123,16 @@ def set_up_logs(*, as_json: bool) -> None:
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False
         logger.setLevel(level)
+    logging.getLogger("uvicorn.error").addFilter(_no_cut_answer)
+
+
+def _no_cut_answer(record: logging.LogRecord) -> bool:
+    """Whether to keep a line: the server reports answers that were cut on purpose; the request's own line tells it."""
+    return not (record.exc_info and isinstance(record.exc_info[1], ConnectionAbortedError))
 
 
 class Lines(logging.Formatter):
-    """One line a record: JSON, or the same for people. Tracebacks under FOLDAWAY_DEBUG only: they may quote requests."""
+    """One line a record, as JSON or for people. Tracebacks under FOLDAWAY_DEBUG only: they can quote requests."""
 
     def __init__(self, *, as_json: bool) -> None:
         super().__init__()
@@ -138,7 +144,9 @@ class Lines(logging.Formatter):
         if self._as_json:
             line = json.dumps({"time": at, "level": record.levelname.lower(), **told})
         else:
-            line = f"{at} {record.levelname.lower()} {_for_people(told)}"
+            text = f"{at} {record.levelname.lower()} {_for_people(told)}"
+            # A path may hold an escape sequence or a line break; in a log neither may act.
+            line = "".join(c if c.isprintable() else "?" for c in text)
         if record.exc_info and os.environ.get("FOLDAWAY_DEBUG"):
             line += "\n" + self.formatException(record.exc_info)
         return line
@@ -158,7 +166,8 @@ def _for_people(told: dict[str, Any]) -> str:
         return " ".join(str(v) for v in told.values())
     parts = [f"{told.get('method', '')} {told['path']} {told['status']} {told['outcome']}"]
     if told.get("tokens"):
-        parts.append(f"{told.get('history_tokens', 0):,} -> {told['tokens']:,} of {told.get('budget', 0):,} tokens")
+        budget = f" of {told['budget']:,}" if told.get("budget") else ""
+        parts.append(f"{told.get('history_tokens', 0):,} -> {told['tokens']:,}{budget} tokens")
     if told.get("trigger"):
         parts.append(f"commit {told.get('commit')} ({told['trigger']})")
     for name in ("retried", "recalls", "rounds", "passed"):

@@ -11,7 +11,7 @@ from foldaway.linking.kinds import one_line
 from foldaway.linking.state import Fact, Topic
 from foldaway.model.items import Item, Kind
 from foldaway.protocols import Memory
-from foldaway.remembering._told import source_of, subject_of
+from foldaway.remembering._told import command, source_of, subject_of
 from foldaway.session import Session
 
 MOST_CHARS = 60_000
@@ -51,7 +51,7 @@ def _of_state(log: Log, fact: Fact) -> Iterator[Memory]:
             yield Memory(text=text, key=f"user · {fact.key}", source="user", item=fact.item)
         case Topic.CREATED if fact.key != "url" or _CREATES.search(log.action_text(log.items[fact.item])):
             item = log.items[fact.item]
-            text = f"Made {fact.key} {fact.value} by: {subject_of(item)}"
+            text = f"Made {fact.key} {fact.value} by: {one_line(command(log, item) or item.title, 200)}"
             yield Memory(text=text, key=f"{fact.key} {fact.value}", source=source_of(item), item=fact.item)
         case Topic.RECORD if _was_used(log, fact.value, log.items[fact.item]) and not fact.subject.endswith(fact.value):
             text = f"{fact.subject}: {fact.key} is {fact.value}"

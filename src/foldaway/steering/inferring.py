@@ -18,6 +18,7 @@ from foldaway.asking import Asker, Jobs
 from foldaway.errors import AskError, SettingsError
 from foldaway.linking.kinds import one_line
 from foldaway.model.items import Item, Kind
+from foldaway.model.wire import TurnKind
 from foldaway.session import Session
 from foldaway.steering.prompt import unchanged
 from foldaway.steering.reading import read_object
@@ -43,7 +44,7 @@ _TASK = """\
 You find out what a step of an agent's work rests on. Below is one action of the agent and a table of earlier items of \
 its session. Name the earlier items without which the agent could not have known how to do this action: where it got a \
 value, a rule, a place or a cause from. An item that is merely about the same subject is not one of them. Most actions \
-rest on none to three items.
+rest on one to three items, some on none.
 
 The action (#{id}, {kind}):
 {action}
@@ -54,7 +55,7 @@ What the agent said beside it:
 Earlier items (id | kind | what it was | how it begins), oldest first:
 {rows}
 
-Answer with one JSON object and nothing else; an empty list is a good answer:
+Which of these ids does action #{id} rest on? Answer with one JSON object and nothing else:
 {{"rests_on": [{{"id": <id>, "confidence": <0 to 1>, "why": "<a few words>"}}]}}"""
 
 
@@ -208,7 +209,7 @@ def newest_action(session: Session, *, after: int) -> Item | None:
     log = session.engine.log
     for number in range(log.next_id - 1, after, -1):
         item = log.item_at(number)
-        if item is not None and item.turn < log.settled and item.kind in _ASKED and log.action_text(item):
+        if item is not None and item.turn < log.settled and _action(session, item):
             return item
     return None
 
@@ -219,9 +220,10 @@ def question_of_links(session: Session, source: Item) -> LinkQuestion | None:
     listed = candidates(session, source)
     if not listed:
         return None
-    beside = "\n".join(log.text_of(i) for i in log.items_of_turn(source.turn) if i.kind is Kind.THOUGHT)
+    thoughts = (i for i in log.items_of_turn(source.turn) if i.kind is Kind.THOUGHT and i.id != source.id)
+    beside = "\n".join(map(log.text_of, thoughts))
     task = _TASK.format(
-        id=source.id, kind=source.kind.value, action=_clipped(log.action_text(source), ACTION_CHARS),
+        id=source.id, kind=source.kind.value, action=_clipped(_action(session, source), ACTION_CHARS),
         beside=_clipped(beside, BESIDE_CHARS) or "(nothing)",
         rows="\n".join(_row(session, item) for item in listed),
     )  # fmt: skip
@@ -276,6 +278,14 @@ def _inferred(number: int, entry: Any) -> Inferred:
     if not 0.0 <= confidence <= 1.0:
         raise AskError("malformed", f"entry {number}: expected a confidence from 0 to 1")
     return Inferred(target=target, confidence=round(float(confidence), 3), why=one_line(why, ROW_CHARS))
+
+
+def _action(session: Session, item: Item) -> str:
+    """What an item did, "" for what is not asked about; of an agent without a tool protocol, what it said to do."""
+    log = session.engine.log
+    if item.kind is Kind.THOUGHT and item.turn + 1 < len(log.turns):
+        return log.text_of(item) if log.turns[item.turn + 1].kind is TurnKind.OBSERVATION else ""
+    return log.action_text(item) if item.kind in _ASKED else ""
 
 
 def _tellable(item: Item, source: Item) -> bool:

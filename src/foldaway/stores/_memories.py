@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from heapq import nsmallest
 
 from foldaway.errors import StoreError
@@ -25,29 +24,17 @@ from foldaway.stores._memory_rows import (
     read,
     scopes,
 )
-from foldaway.stores._tables import Row, Transaction, blob, pack, text_of, unpack
+from foldaway.stores._memory_telling import Draft, tell
+from foldaway.stores._tables import Row, Transaction, blob, text_of, unpack
 from foldaway.stores._times import parsed
 from foldaway.stores._vectors import Vectors
 
-_INSERT = """INSERT INTO memories (scope, tenant, superseded, told_at, expires_at, words, item, access, kind, pool,
-    subject, task, source, session, owner, handle, digest, packed, data)
-    VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
-_ADD_TO_SCOPE = """INSERT INTO memory_scopes (scope, memories, words, first, last) VALUES (?, ?, ?, ?, ?)
-    ON CONFLICT (scope) DO UPDATE SET memories = memory_scopes.memories + excluded.memories,
-    words = memory_scopes.words + excluded.words, last = excluded.last"""
 _TAKE_FROM_SCOPE = "UPDATE memory_scopes SET memories = memories - ?, words = words - ? WHERE scope = ?"
-_DUE = "SELECT 1 FROM memories WHERE expires_at <= ? LIMIT 1"
+_DUE = "SELECT 1 FROM memories WHERE expires_at <= ? ORDER BY expires_at LIMIT 1"
+"""Ordered: a server that knows nothing of the table yet would read all of it."""
 _NOBODY = -1
 """The tenant's number of a reader who never told anything; 0 is the upkeep's."""
 _DOOMED = "SELECT id, scope, tenant, superseded, words, subject, packed, data FROM memories"
-
-
-@dataclass(slots=True)
-class _Added:
-    """What a scope gains by a batch."""
-
-    rows: list[int] = field(default_factory=list)
-    words: int = 0
 
 
 class SqlMemories(SqlBase):
@@ -183,16 +170,16 @@ class SqlMemories(SqlBase):
             tenant = self._tenant(db, owner)
             db.enter(tenant)
             who = Who(tenant, owner, ())
-            added: dict[int, _Added] = {}
-            ids = []
-            for (memory, told_at), end in zip(kept, ends, strict=True):
-                handle = handle_of(memory.id) if with_ids else None
-                ids.append(self._put(db, who, memory, told_at, end, added, handle))
-            # In one order: two writers that wait for each other's scopes would wait for ever.
-            for scope in sorted(added):
-                got = added[scope]
-                db.run(_ADD_TO_SCOPE, scope, len(got.rows), got.words, got.rows[0], got.rows[-1])
-            return ids
+            drafts = [
+                self._draft(who, memory, told_at, end, handle_of(memory.id) if with_ids else None)
+                for (memory, told_at), end in zip(kept, ends, strict=True)
+            ]
+            return [public_id(handle) for handle in tell(db, who, drafts)]
+
+    def _draft(self, who: Who, memory: Memory, told_at: int, end: int | None, wanted: bytes | None) -> Draft:
+        names = (blob(memory.access), blob(memory.kind), blob(memory.pool))
+        digest = self._keyed(b"memory", who.tenant, *names, blob(memory.key), blob(memory.text))
+        return Draft(memory, self._scope(memory.pool, who.tenant), told_at, end, names, digest, wanted)
 
     @contextmanager
     def _looking(self, reader: Reader) -> Iterator[tuple[Transaction, Who]]:
@@ -246,34 +233,6 @@ class SqlMemories(SqlBase):
             return tenant
         return -1 - (int.from_bytes(self._keyed(b"pool", blob(pool))[:8], "big") >> 1)
 
-    def _put(
-        self,
-        db: Transaction,
-        who: Who,
-        memory: Memory,
-        told_at: int,
-        end: int | None,
-        added: dict[int, _Added],
-        wanted: bytes | None,
-    ) -> str:
-        scope, subject, text = self._scope(memory.pool, who.tenant), blob(memory.key), blob(memory.text)
-        names = [blob(name) for name in (memory.access, memory.kind, memory.pool)]
-        digest = self._keyed(b"memory", who.tenant, *names, subject, text)
-        row, handle = _told_again(db, digest, told_at, end)
-        if row is None:
-            handle = digest if wanted is None or db.is_taken(wanted) else wanted
-            words, count = memory_words.terms(memory.key, memory.text)
-            others = [blob(name) for name in (memory.task, memory.source, memory.session)]
-            facts = (scope, who.tenant, told_at, end, count, memory.item, *names, subject, *others, who.owner)
-            row = db.insert(_INSERT, *facts, handle, digest, *pack(text))
-            db.index_words(memory_words.INDEX, row, memory_words.scoped(scope, words))
-            got = added.setdefault(scope, _Added())
-            got.rows.append(row)
-            got.words += count
-        if row and subject:
-            _supersede(db, row, told_at, scope, who.tenant, subject)
-        return public_id(handle)
-
     def _drop(self, db: Transaction, doomed: Sequence[Row]) -> None:
         """Delete these rows (as `_DOOMED` reads them) with all that hangs on them."""
         taken: dict[int, list[int]] = {}
@@ -301,28 +260,6 @@ def _who(db: Transaction, owner: bytes, reader: Reader) -> Who:
 def _public(db: Transaction, found: Sequence[tuple[int, float]]) -> list[tuple[str, float]]:
     names = handles(db, [row for row, _ in found])
     return [(public_id(names[row]), score) for row, score in found if row in names]
-
-
-def _told_again(db: Transaction, digest: bytes, told_at: int, end: int | None) -> tuple[int | None, bytes]:
-    """The row that says this already (0: and nothing is newer about it; None: there is none), and its handle."""
-    for row, before, handle in db.rows("SELECT id, told_at, handle FROM memories WHERE digest = ?", digest):
-        if before >= told_at:
-            return 0, bytes(handle)
-        db.run("UPDATE memories SET told_at = ?, expires_at = ? WHERE id = ?", told_at, end, row)
-        return int(row), bytes(handle)
-    return None, b""
-
-
-def _supersede(db: Transaction, row: int, at: int, scope: int, tenant: int, subject: bytes) -> None:
-    """Settle which memory of the subject is the current one, now that `row` was told."""
-    current = f"SELECT id, told_at FROM memories WHERE {SAME_SUBJECT} AND superseded = 0 AND id <> ?"
-    superseded = 0
-    for other, told_at in db.rows(current, scope, tenant, subject, row):
-        if told_at > at:
-            superseded = 1
-        else:
-            db.run("UPDATE memories SET superseded = 1 WHERE id = ?", other)
-    db.run("UPDATE memories SET superseded = ? WHERE id = ?", superseded, row)
 
 
 def _revive(db: Transaction, scope: int, tenant: int, subject: bytes) -> None:

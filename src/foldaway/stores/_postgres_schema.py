@@ -127,5 +127,16 @@ _RIGHTS = (
     f"GRANT SELECT, INSERT, UPDATE, DELETE ON vectors, memory_words TO {ROLE}",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = ((*_FUNCTIONS, *_TABLES, *_MEMORIES, *_RIGHTS),)
+_LOOKUPS = tuple(
+    statement
+    for table in ("words", "memory_words")
+    for statement in (
+        # A server that knows nothing of the table yet would read all of it.
+        f"ALTER FUNCTION rows_of_{table}(TSQUERY, BIGINT) SET enable_seqscan = off",
+        # What waits to be sorted in is searched row by row.
+        f"ALTER INDEX {table}_terms SET (gin_pending_list_limit = 256)",
+    )
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = ((*_FUNCTIONS, *_TABLES, *_MEMORIES, *_RIGHTS), _LOOKUPS)
 """Step n (counted from 1) leads from version n - 1 to n."""

@@ -42,6 +42,11 @@ class PgTransaction(Transaction):
         with self._connection.cursor() as cursor:
             cursor.executemany(_spelled(sql), values)
 
+    def insert_many(self, sql: str, values: Iterable[Sequence[object]]) -> list[int]:
+        with self._connection.cursor() as cursor:
+            cursor.executemany(f"{_spelled(sql)} RETURNING id", values, returning=True)
+            return [int(row[0]) for _ in cursor.results() for row in cursor.fetchall()]
+
     def as_owner(self, sql: str) -> None:
         """For what the role of the queries may not do."""
         for statement in ("RESET ROLE", sql, f"SET ROLE {ROLE}"):
@@ -54,13 +59,16 @@ class PgTransaction(Transaction):
     # Words
 
     def index_words(self, index: str, row: int, words: Sequence[str]) -> None:
+        self.index_words_of(index, [(row, words)])
+
+    def index_words_of(self, index: str, rows: Iterable[tuple[int, Sequence[str]]]) -> None:
         if index == "words":
             sql = "INSERT INTO words (id, terms) VALUES (?, array_to_tsvector(?::text[]))"
-            self.run_many(sql, [(row, part) for part in _parts(words)])
+            self.run_many(sql, [(row, part) for row, words in rows for part in _parts(words)])
         else:
             sql = f"""INSERT INTO {index} (id, tenant, scope, access, terms)
                 SELECT id, tenant, scope, access, array_to_tsvector(?::text[]) FROM memories WHERE id = ?"""
-            self.run_many(sql, [(part, row) for part in _parts(words)])
+            self.run_many(sql, [(part, row) for row, words in rows for part in _parts(words)])
 
     def unindex_words(self, index: str, row: int, words: Sequence[str]) -> None:
         self.run(f"DELETE FROM {index} WHERE id = ?", row)
@@ -87,8 +95,9 @@ class PgTransaction(Transaction):
         both = "SELECT set_config('foldaway.tenant', ?, true), set_config('foldaway.access', ?, true)"
         self.run(both, str(tenant), ",".join(right.hex() for right in access))
         if self._writing and tenant > 0:
-            # One writer a tenant: the shared statements read, decide and write.
-            self.run("SELECT pg_advisory_xact_lock(?)", tenant)
+            # One writer a tenant: the shared statements read, decide and write. The transaction takes its number
+            # before it takes any row's: see `PgVectors.missing`.
+            self.run("SELECT pg_current_xact_id(), pg_advisory_xact_lock(?)", tenant)
             return True
         return False
 

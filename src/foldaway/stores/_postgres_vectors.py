@@ -1,7 +1,9 @@
-"""Vectors in pgvector: compared one by one where few may be found, by an HNSW index where a whole large scope may.
+"""Vectors in pgvector: compared one by one where few may be found, by an HNSW index where a large scope may.
 
-An index follows its links through all tenants' vectors and passes over those that may not be found; where these are
-most, it misses some (recall 0.83 measured at 1 %). So a filter is checked first and what it leaves is compared in full.
+An index over everybody's vectors passes over those that may not be found; where these are most, it misses some (recall
+0.83 measured at 1 %). So a filter is checked first and what it leaves is compared in full, and a large scope has an
+index of its own, made once all its memories have vectors: building it takes a fraction of the time that adding to it
+one by one takes, and small scopes need none.
 """
 
 from __future__ import annotations
@@ -9,39 +11,77 @@ from __future__ import annotations
 from collections.abc import Sequence
 from heapq import nlargest
 
-from foldaway.stores._memory_rows import Scope
+from foldaway.stores._memory_rows import MOST_VARIABLES, Scope
 from foldaway.stores._memory_words import FEW
-from foldaway.stores._postgres_transaction import PgTransaction
 from foldaway.stores._tables import Row, Transaction
 from foldaway.stores._vectors import Vectors, check_length, find_model, known_model
 
 MOST_INDEXED_NUMBERS = 2000
 """pgvector indexes no longer vectors; such are compared one by one."""
+INDEX_ABOVE = 20_000
+"""A scope of more memories gets an index; so many are compared one by one in some 30 ms."""
+_GRAPH_BYTES = 400
+"""What building an index takes for a vector beside its numbers."""
 
 
 class PgVectors(Vectors):
+    def __init__(self) -> None:
+        self._whole: dict[int, int] = {}
+        """By model: up to this memory none is without a vector."""
+        self._seen: dict[int, tuple[int, int]] = {}
+        """By model: up to this memory none that was visible was without one, before this transaction began."""
+
     def put(self, db: Transaction, model: str, vectors: Sequence[tuple[bytes, Sequence[float]]]) -> None:
         number, dimensions = find_model(db, model)
         if not number:
-            number, dimensions = _new_model(db, model, len(vectors[0][1]))
+            # Two processes that meet a model first at once: one waits here for the other.
+            db.run("SELECT pg_advisory_xact_lock(hashtextextended('foldaway models', 0))")
+            number, dimensions = known_model(db, model, len(vectors[0][1]))
         for _, vector in vectors:
             check_length(model, dimensions, len(vector))
-        # Reading the memory locks it: it cannot be deleted before its vector is there to go with it.
-        db.run_many(
-            """INSERT INTO vectors (memory, model, tenant, scope, access, data)
-            SELECT id, ?, tenant, scope, access, ?::vector FROM memories WHERE handle = ? FOR KEY SHARE
-            ON CONFLICT (memory, model) DO UPDATE SET data = excluded.data""",
-            [(number, _text(vector), handle) for handle, vector in vectors],
-        )
+        # One row must not be written twice by a statement: the last one told stays.
+        last = [(handle, _text(vector)) for handle, vector in dict(vectors).items()]
+        for start in range(0, len(last), MOST_VARIABLES):
+            part = last[start : start + MOST_VARIABLES]
+            # Reading the memory locks it: it cannot be deleted before its vector is there to go with it.
+            db.run(
+                """INSERT INTO vectors (memory, model, tenant, scope, access, data)
+                SELECT m.id, ?, m.tenant, m.scope, m.access, given.data::vector
+                FROM unnest(?::bytea[], ?::text[]) given (handle, data) JOIN memories m ON m.handle = given.handle
+                FOR KEY SHARE OF m ON CONFLICT (memory, model) DO UPDATE SET data = excluded.data""",
+                number,
+                [handle for handle, _ in part],
+                [text for _, text in part],
+            )
 
     def drop(self, db: Transaction, row: int) -> None:
         db.run("DELETE FROM vectors WHERE memory = ?", row)
 
     def missing(self, db: Transaction, model: str, limit: int) -> list[Row]:
+        if limit <= 0:
+            return []
         number, _ = find_model(db, model)
-        sql = """SELECT m.handle, m.packed, m.data FROM memories m WHERE NOT EXISTS
+        ((oldest, next_one),) = db.rows(
+            "SELECT pg_snapshot_xmin(s)::text::bigint, pg_snapshot_xmax(s)::text::bigint FROM pg_current_snapshot() s"
+        )
+        self._settle(number, oldest)
+        sql = """SELECT m.id, m.handle, m.packed, m.data FROM memories m WHERE m.id > ? AND NOT EXISTS
             (SELECT 1 FROM vectors v WHERE v.memory = m.id AND v.model = ?) ORDER BY m.id LIMIT ?"""
-        return db.rows(sql, number, max(limit, 0))
+        rows = db.rows(sql, self._whole.get(number, 0), number, limit)
+        if number and number not in self._seen:
+            last = rows[0][0] - 1 if rows else db.rows("SELECT coalesce(max(id), 0) FROM memories")[0][0]
+            self._seen[number] = (last, next_one)
+        return [row[1:] for row in rows]
+
+    def _settle(self, number: int, oldest: int) -> None:
+        """What was seen counts once all who had taken a number by then are through: a lower one may come late.
+
+        A writer has its transaction's number before it takes a memory's: see `PgTransaction.enter`.
+        """
+        last, began = self._seen.get(number, (0, 0))
+        if began and oldest >= began:
+            self._whole[number] = max(self._whole.get(number, 0), last)
+            self._seen.pop(number, None)
 
     def nearest(
         self, db: Transaction, among: Sequence[Scope], model: str, vector: Sequence[float], limit: int
@@ -57,6 +97,14 @@ class PgVectors(Vectors):
         """Nothing is mirrored in this process."""
 
 
+def index_of(model: int, scope: int, dimensions: int) -> tuple[str, str, int]:
+    """An index's name, its definition, and the bytes that building it takes for a vector."""
+    name = f"vectors_near_{model}_{scope}".replace("-", "n")
+    definition = f"""ON vectors USING hnsw ((data::vector({dimensions})) vector_cosine_ops)
+        WHERE model = {model} AND scope = {scope}"""
+    return name, definition, 4 * dimensions + _GRAPH_BYTES
+
+
 def _nearest(
     db: Transaction, scope: Scope, model: int, dimensions: int, vector: str, limit: int
 ) -> list[tuple[int, float]]:
@@ -68,14 +116,20 @@ def _nearest(
 
 
 def _leaves_few(db: Transaction, scope: Scope) -> bool:
+    rows = db.rows("SELECT memories FROM memory_scopes WHERE scope = ?", scope.number)
+    if not rows or rows[0][0] <= INDEX_ABOVE:
+        return True
     if not scope.selective:
-        rows = db.rows("SELECT memories FROM memory_scopes WHERE scope = ?", scope.number)
-        return not rows or rows[0][0] <= FEW
+        return False
     counted = f"SELECT count(*) FROM (SELECT 1 FROM memories m WHERE {scope.condition} LIMIT ?) few"
     return bool(db.rows(counted, *scope.values, FEW + 1)[0][0] <= FEW)
 
 
 def _one_by_one(db: Transaction, scope: Scope, model: int, vector: str, limit: int) -> list[tuple[int, float]]:
+    if not scope.filtered:
+        sql = """SELECT v.memory, v.data <=> ?::vector AS distance FROM vectors v
+            WHERE v.scope = ? AND v.model = ? ORDER BY distance, v.memory DESC LIMIT ?"""
+        return _cosines(db.rows(sql, vector, scope.number, model, limit))
     # MATERIALIZED: the filter comes first, whatever the planner thinks.
     sql = f"""WITH few AS MATERIALIZED (SELECT m.id FROM memories m WHERE {scope.condition})
         SELECT v.memory, v.data <=> ?::vector AS distance FROM few JOIN vectors v ON v.memory = few.id
@@ -86,28 +140,16 @@ def _one_by_one(db: Transaction, scope: Scope, model: int, vector: str, limit: i
 def _by_index(
     db: Transaction, scope: Scope, model: int, dimensions: int, vector: str, limit: int
 ) -> list[tuple[int, float]]:
-    # Model and length stand in the text, as they do in the index: see `_new_model`.
+    # Model, scope and length stand in the text, as they do in the index.
     distance = f"v.data::vector({dimensions}) <=> ?::vector({dimensions})"
-    sql = f"""SELECT v.memory, {distance} AS distance FROM vectors v JOIN memories m ON m.id = v.memory
-        WHERE v.model = {model} AND v.scope = ? AND {scope.condition} ORDER BY {distance} LIMIT ?"""
-    return _cosines(db.rows(sql, vector, scope.number, *scope.values, vector, limit))
+    joined = f"JOIN memories m ON m.id = v.memory AND {scope.condition}" if scope.filtered else ""
+    sql = f"""SELECT v.memory, {distance} AS distance FROM vectors v {joined}
+        WHERE v.model = {model} AND v.scope = {scope.number} ORDER BY {distance} LIMIT ?"""
+    return _cosines(db.rows(sql, vector, *(scope.values if scope.filtered else ()), vector, limit))
 
 
 def _cosines(rows: Sequence[Row]) -> list[tuple[int, float]]:
     return [(row, round(1 - distance, 7)) for row, distance in rows]
-
-
-def _new_model(db: Transaction, model: str, dimensions: int) -> tuple[int, int]:
-    # Two processes that meet a model first at once: one waits here for the other.
-    db.run("SELECT pg_advisory_xact_lock(hashtextextended('foldaway models', 0))")
-    number, dimensions = known_model(db, model, dimensions)
-    if dimensions <= MOST_INDEXED_NUMBERS:
-        assert isinstance(db, PgTransaction)
-        db.as_owner(
-            f"""CREATE INDEX IF NOT EXISTS vectors_near_{number} ON vectors
-            USING hnsw ((data::vector({dimensions})) vector_cosine_ops) WHERE model = {number}"""
-        )
-    return number, dimensions
 
 
 def _text(vector: Sequence[float]) -> str:

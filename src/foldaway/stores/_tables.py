@@ -52,8 +52,17 @@ class Transaction(ABC):
     @abstractmethod
     def run_many(self, sql: str, values: Iterable[Sequence[object]]) -> None: ...
 
+    def insert_many(self, sql: str, values: Iterable[Sequence[object]]) -> list[int]:
+        """The ids of the rows that this inserts, in order."""
+        return [self.insert(sql, *each) for each in values]
+
     @abstractmethod
     def index_words(self, index: str, row: int, words: Sequence[str]) -> None: ...
+
+    def index_words_of(self, index: str, rows: Iterable[tuple[int, Sequence[str]]]) -> None:
+        """The same for several."""
+        for row, words in rows:
+            self.index_words(index, row, words)
 
     @abstractmethod
     def unindex_words(self, index: str, row: int, words: Sequence[str]) -> None:

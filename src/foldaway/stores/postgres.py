@@ -14,11 +14,12 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from foldaway.errors import MissingExtra, StoreError
+from foldaway.stores import _postgres_vectors
 from foldaway.stores._postgres_schema import MIGRATIONS, ROLE
 from foldaway.stores._postgres_transaction import PgTransaction
-from foldaway.stores._postgres_vectors import PgVectors
+from foldaway.stores._postgres_vectors import MOST_INDEXED_NUMBERS, PgVectors, index_of
 from foldaway.stores._sql import SqlStore
-from foldaway.stores._tables import Row, Transaction
+from foldaway.stores._tables import Row, Transaction, blob
 from foldaway.stores._times import Clock
 
 try:
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 WAIT_SECONDS = 30.0
 """How long a call waits for a free connection before it gives up with a StoreError."""
+_MOST_BUILD_BYTES = 1 << 30
+"""Memory that the server may take for building an index; beyond, it builds more slowly."""
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}")
@@ -194,6 +197,46 @@ class PostgresStore(SqlStore):
         sizes = """SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class c
             JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = ? AND c.relkind = 'r'"""
         return int(db.rows(sizes, self._schema)[0][0])
+
+    def without_vector(self, model: str, limit: int) -> list[tuple[str, str]]:
+        """Where none is left without one, large scopes whose vectors have no index yet get it first: minutes for a
+        million, during which everybody else goes on reading and writing.
+        """
+        found = super().without_vector(model, limit)
+        if not found and limit > 0:
+            self._index_large_scopes(model)
+        return found
+
+    def _index_large_scopes(self, model: str) -> None:
+        with self._border(), self._pool.connection() as connection:
+            connection.execute("RESET ROLE")
+            try:
+                self._make_indexes(connection, model)
+            finally:
+                connection.execute("RESET maintenance_work_mem")
+                connection.execute(f"SET ROLE {ROLE}")
+
+    def _make_indexes(self, connection: Connection[Any], model: str) -> None:
+        large = """SELECT m.id, m.dimensions, s.scope, s.memories FROM models m, memory_scopes s
+            WHERE m.name = %s AND m.dimensions <= %s AND s.memories > %s"""
+        limits = (blob(model), MOST_INDEXED_NUMBERS, _postgres_vectors.INDEX_ABOVE)
+        for number, dimensions, scope, memories in connection.execute(large, limits).fetchall():
+            name, definition, bytes_each = index_of(number, scope, dimensions)
+            found = """SELECT i.indisvalid FROM pg_index i WHERE i.indexrelid = to_regclass(%s)"""
+            if any(valid for (valid,) in connection.execute(found, (f"{self._schema}.{name}",)).fetchall()):
+                continue
+            # One process builds; who comes meanwhile goes without.
+            ((mine,),) = connection.execute("SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", (name,)).fetchall()
+            if not mine:
+                continue
+            try:
+                # What a killed builder left is not valid.
+                connection.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {name}")
+                room = min(_MOST_BUILD_BYTES, max(memories * bytes_each, 64 << 20)) >> 10
+                connection.execute(f"SET maintenance_work_mem = {room}")
+                connection.execute(f"CREATE INDEX CONCURRENTLY {name} {definition}")
+            finally:
+                connection.execute("SELECT pg_advisory_unlock(hashtextextended(%s, 0))", (name,))
 
     def _purge(self) -> None:
         """Dead rows go as far as no running transaction of another process may still see them."""

@@ -128,6 +128,14 @@ _SHAPES = (
     ),
     _shape("password", "pass pwd secret", _assignment(_PASSWORD_NAMES), _is_password),
     _shape("key", "key token credential", _assignment(_KEY_NAMES), _is_key),
+    # As people say it: "my password is ...". A value without a digit is a word: "the password is required".
+    _shape(
+        "password",
+        "pass pwd 密码",
+        r"(?:(?i:pass(?:word|wd|phrase|code)|pwd)[ \t]+(?i:is|was)[ \t]+(?:(?i:now)[ \t]+)?|密码(?:是|为)[ \t]*)"
+        rf"['`]?(?P<secret>{_NOT_MARKED}[^\s\"'`\\,;&|<>(){{}}\[\]=:。，]{{3,255}}[^\s\"'`\\,;&|<>(){{}}\[\]=:。，.!?])",
+        _has_digit,
+    ),
 )
 
 

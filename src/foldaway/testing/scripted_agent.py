@@ -72,7 +72,7 @@ def look(topic: str) -> str:
     """What the book says: some lines that hold the topic, other ones for each topic."""
     number = int("".join(re.findall(r"\d+", topic)) or 0)
     fact = f"\nThe code of berth 5 is {FACT}." if topic == "topic-5" else ""
-    return f"entry of {topic}\n{prose(70, number)}{fact}\nend of {topic}"
+    return f"entry of {topic}\n{prose(150, number)}{fact}\nend of {topic}"
 
 
 def looking(steps: int, *, prefix: str = "topic", last: str = "All looked up.") -> Script:

@@ -124,6 +124,8 @@ class Task:
     """Steps at which it asks for the code beside its own calls."""
     stubborn: bool = False
     """It asks again and again."""
+    in_text: bool = False
+    """It has no tools and says in its text what to read."""
     read: int = 0
     recalls: int = 0
     said: list[str] = field(default_factory=list)
@@ -136,13 +138,15 @@ class Task:
                 self.recalls += 1
                 calls.insert(1, self._recall(asked))
             self.read += self.at_once
+            if self.in_text:
+                return Reply(text="\n".join(f"READ {path}" for path in paths))
             return Reply(text=f"Next: {', '.join(paths)}.", calls=calls)
         if SECRET in asked.text and not self.stubborn:
             return Reply(text=f"The access code is {SECRET}.")
         if "recall" in asked.tools:
             self.recalls += 1
             return Reply(text="Let me look it up. ", calls=[self._recall(asked)])
-        if "[RETRIEVE: #12]" in json.dumps(asked.body):
+        if "[RETRIEVE: #" in asked.text:
             self.recalls += 1
             return Reply(text=f"Let me look it up. [RETRIEVE: {self._ids(asked)}]")
         return Reply(text="I cannot know.")
@@ -283,7 +287,11 @@ class Agent:
         self.names |= {name for _, name, _ in calls}
         if calls:
             self.history += results(self.format, [(i, content_of(given["path"])) for i, _, given in calls])
-        return bool(calls)
+        paths = re.findall(r"^READ (\S+)$", text, re.M)
+        if paths:
+            outputs = "\n".join(f"<output>\n{content_of(path)}\n</output>" for path in paths)
+            self.history.append({"role": "user", "content": outputs})
+        return bool(calls or paths)
 
     def run(self, most: int = 400) -> str:
         for _ in range(most):

@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from foldaway.engine.triggers import Triggers
 from foldaway.errors import SettingsError
 from foldaway.lab.experiment.keep import Kept, reduced
 from foldaway.lab.needs import LabelCache, content_hash
@@ -81,8 +82,9 @@ def waits(policy: str, settings: Settings) -> bool:
     if policy == FULL or settings.maker_of(policy):
         return False
     part: Any = make_policy(policy)[1]
-    early = settings.high_share is None and preset(policy).high_share < 1.0
-    return not early and not hasattr(part, "due")
+    chosen = preset(policy)
+    early = (settings.high_share is None and chosen.high_share < 1.0) or chosen.reserve_share > 0.0
+    return not early and chosen.triggers == Triggers() and not hasattr(part, "due")
 
 
 def fits(result: ReplayResult) -> bool:
