@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import pytest
@@ -13,8 +12,8 @@ from foldaway.errors import RecallError, SettingsError
 from foldaway.model.wire import Message
 from foldaway.protocols import Store
 from foldaway.session import Session
-from foldaway.testing.adapter_contract import BUDGET, STEPS, TASK, AdapterContract, Boom
-from foldaway.testing.replies import reply_body, reply_stream
+from foldaway.testing.adapter_contract import BUDGET, STEPS, TASK, AdapterContract
+from foldaway.testing.replies import Reply
 from foldaway.testing.scripted_agent import (
     ARGUMENT,
     SYSTEM,
@@ -38,41 +37,11 @@ from foldaway.adapters import anthropic as for_anthropic
 from foldaway.adapters import openai as for_openai
 from foldaway.adapters._base import ContextWarning
 from foldaway.adapters._http import SESSION_HEADER
+from foldaway.testing.offline import Provider
 
 SCHEMA = {"type": "object", "properties": {ARGUMENT: {"type": "string"}}, "required": [ARGUMENT]}
 Asked = tuple[str, list[tuple[str, str, dict[str, Any]]], list[Message]]
 """What the model said, the calls it made (id, name, arguments), and the messages that tell of it."""
-
-
-class Upstream:
-    """A provider that answers as the brain says. Holds every request as bytes."""
-
-    def __init__(self, brain: Brain, format: str) -> None:
-        self.brain, self.format = brain, format
-        self.headers: list[httpx2.Headers] = []
-
-    def __call__(self, request: httpx2.Request) -> httpx2.Response:
-        self.headers.append(request.headers)
-        body = json.loads(request.content)
-        tools = [t.get("name") or t["function"]["name"] for t in body.get("tools", ())]
-        messages = body["input"] if self.format == "openai_responses" else body["messages"]
-        try:
-            reply = self.brain.answer(messages, tools, request.content)
-        except Boom as boom:
-            return httpx2.Response(500, json={"error": {"message": str(boom), "type": "server_error"}})
-        if body.get("stream"):
-            content = b"".join(reply_stream(self.format, reply))
-            return httpx2.Response(200, content=content, headers={"content-type": "text/event-stream"})
-        return httpx2.Response(200, json=reply_body(self.format, reply))
-
-    async def later(self, request: httpx2.Request) -> httpx2.Response:
-        return self(request)
-
-    def sync_client(self) -> httpx2.Client:
-        return httpx2.Client(transport=httpx2.MockTransport(self))
-
-    def async_client(self) -> httpx2.AsyncClient:
-        return httpx2.AsyncClient(transport=httpx2.MockTransport(self.later))
 
 
 class ClientAgent:
@@ -80,7 +49,7 @@ class ClientAgent:
 
     format: ClassVar[str]
 
-    def __init__(self, upstream: Upstream, wrapped: Any, async_wrapped: Any, earlier: Agent | None) -> None:
+    def __init__(self, upstream: Provider, wrapped: Any, async_wrapped: Any, earlier: Agent | None) -> None:
         self.upstream, self.client, self.async_client = upstream, wrapped, async_wrapped
         self.histories: dict[str, list[Message]] = earlier.histories if isinstance(earlier, ClientAgent) else {}
         self.used: Any = wrapped
@@ -131,7 +100,11 @@ class ChatAgent(ClientAgent):
         kept: Message = {"role": "assistant", "content": message.content}
         if calls:
             kept["tool_calls"] = [
-                {"id": c.id, "type": "function", "function": {"name": c.function.name, "arguments": c.function.arguments}}
+                {
+                    "id": c.id,
+                    "type": "function",
+                    "function": {"name": c.function.name, "arguments": c.function.arguments},
+                }
                 for c in message.tool_calls
             ]
         return message.content or "", calls, [kept]
@@ -140,14 +113,20 @@ class ChatAgent(ClientAgent):
         return [{"role": "tool", "tool_call_id": id, "content": text} for id, text in results]
 
     def session(self, key: str = "main") -> Session:
-        return for_openai.session(self.used, key)
+        return for_openai.session(self.used, key or None)
 
 
 class ResponsesAgent(ClientAgent):
     format = "openai_responses"
 
     def ask(self, history: list[Message], mode: str, headers: dict[str, str]) -> Asked:
-        tool = {"type": "function", "name": TOOL, "description": TOOL_DESCRIPTION, "parameters": SCHEMA, "strict": False}
+        tool = {
+            "type": "function",
+            "name": TOOL,
+            "description": TOOL_DESCRIPTION,
+            "parameters": SCHEMA,
+            "strict": False,
+        }
         request: dict[str, Any] = {
             "model": "m", "instructions": SYSTEM, "input": history, "tools": [tool], "extra_headers": headers,
             "store": False,
@@ -165,14 +144,16 @@ class ResponsesAgent(ClientAgent):
         calls = [(i.call_id, i.name, json.loads(i.arguments)) for i in answer.output if i.type == "function_call"]
         # The stream's helper adds fields of its own that no request takes.
         extra = {"parsed_arguments": True, "content": {"__all__": {"parsed"}}}
-        kept = [json.loads(json.dumps(i.model_dump(exclude_unset=True, exclude=_known(i, extra)))) for i in answer.output]
+        kept = [
+            json.loads(json.dumps(i.model_dump(exclude_unset=True, exclude=_known(i, extra)))) for i in answer.output
+        ]
         return answer.output_text, calls, kept
 
     def results(self, results: list[tuple[str, str]]) -> list[Message]:
         return [{"type": "function_call_output", "call_id": id, "output": text} for id, text in results]
 
     def session(self, key: str = "main") -> Session:
-        return for_openai.session(self.used, key)
+        return for_openai.session(self.used, key or None)
 
 
 class MessagesAgent(ClientAgent):
@@ -205,7 +186,7 @@ class MessagesAgent(ClientAgent):
         return [{"role": "user", "content": blocks}]
 
     def session(self, key: str = "main") -> Session:
-        return for_anthropic.session(self.used, key)
+        return for_anthropic.session(self.used, key or None)
 
 
 def _known(item: Any, fields: dict[str, Any]) -> dict[str, Any]:
@@ -228,18 +209,18 @@ class ClientContract(AdapterContract):
         self, brain: Brain, *, budget: int | None, store: Store | None = None, earlier: Agent | None = None,
         **settings: Any,
     ) -> ClientAgent:  # fmt: skip
-        upstream = Upstream(brain, self.format)
+        upstream = Provider(self.format, brain)
         clients = self.clients(upstream)
         if budget is not None:
             wrap = for_anthropic.wrap if self.format == "anthropic_messages" else for_openai.wrap
             clients = [wrap(c, budget=budget, store=store, **settings) for c in clients]
         return self.agents(upstream, clients[0], clients[1], earlier)
 
-    def clients(self, upstream: Upstream) -> list[Any]:
+    def clients(self, upstream: Provider) -> list[Any]:
         common: dict[str, Any] = {"api_key": "key", "max_retries": 0}
         return [
-            openai.OpenAI(http_client=upstream.sync_client(), **common),
-            openai.AsyncOpenAI(http_client=upstream.async_client(), **common),
+            openai.OpenAI(http_client=upstream.http_client(), **common),
+            openai.AsyncOpenAI(http_client=upstream.async_http_client(), **common),
         ]
 
     def test_a_recall_is_answered_within_the_call(self) -> None:
@@ -256,6 +237,23 @@ class ClientContract(AdapterContract):
             assert "recall" not in json.dumps(agent.histories["main"])
             self.check(brain.seen)
 
+    def test_a_recall_beside_another_call_stands_in_the_next_request(self) -> None:
+        for mode in self.modes:
+
+            def script(n: int, request: Any) -> Any:
+                if n != STEPS:
+                    return looking(STEPS + 1)(n, request)
+                both = (*calling("recall", 1000, ids="#3").calls, *calling(TOOL, n, topic="topic-77").calls)
+                return Reply(calls=both, id=str(n))
+
+            brain = Brain(script)
+            agent = self.agent(brain, budget=BUDGET)
+            assert agent.run(TASK, mode=mode) == "All looked up."
+            assert "[foldaway recall" in brain.seen[STEPS + 1].text
+            assert look("topic-77") in brain.seen[STEPS + 1].text
+            assert "recall" not in json.dumps(agent.histories["main"])
+            self.check(brain.seen)
+
     def test_headers_of_our_own_do_not_go_out(self) -> None:
         agent = self.agent(Brain(looking(1)), budget=BUDGET)
         agent.run(TASK)
@@ -265,7 +263,7 @@ class ClientContract(AdapterContract):
         brain = Brain(looking(STEPS))
         agent = self.agent(brain, budget=BUDGET)
         agent.run(TASK, key="")
-        assert len(agent.client._client._transport._managing.session(None).messages) > STEPS
+        assert len(agent.session("").messages) > STEPS
         self.check(brain.seen)
 
 
@@ -276,8 +274,8 @@ class TestChatCompletions(ClientContract):
     model_error = openai.InternalServerError
 
     def test_the_client_given_stays_as_it_is(self) -> None:
-        upstream = Upstream(Brain(looking(1)), self.format)
-        plain = openai.OpenAI(api_key="key", http_client=upstream.sync_client())
+        upstream = Provider(self.format, looking(1))
+        plain = openai.OpenAI(api_key="key", http_client=upstream.http_client())
         managed = for_openai.wrap(plain, budget=BUDGET)
         assert type(managed) is openai.OpenAI
         assert plain._client is not managed._client
@@ -322,6 +320,7 @@ class TestChatCompletions(ClientContract):
         assert "[RETRIEVE" in brain.seen[0].text
 
 
+@pytest.mark.slow  # the client itself takes 50 ms to check a history of this length
 class TestResponses(ClientContract):
     format = "openai_responses"
     agents = ResponsesAgent
@@ -343,11 +342,9 @@ class TestMessages(ClientContract):
     over_budget = anthropic.BadRequestError
     model_error = anthropic.InternalServerError
 
-    def clients(self, upstream: Upstream) -> list[Any]:
+    def clients(self, upstream: Provider) -> list[Any]:
         common: dict[str, Any] = {"api_key": "key", "max_retries": 0}
         return [
-            anthropic.Anthropic(http_client=upstream.sync_client(), **common),
-            anthropic.AsyncAnthropic(http_client=upstream.async_client(), **common),
+            anthropic.Anthropic(http_client=upstream.http_client(), **common),
+            anthropic.AsyncAnthropic(http_client=upstream.async_http_client(), **common),
         ]
-
-

@@ -39,10 +39,12 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from langchain_core.tools import StructuredTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.prebuilt import create_react_agent
 
 from foldaway.adapters._base import ContextWarning, Folding
 from foldaway.adapters._langchain_messages import LangChainMessages
 from foldaway.adapters.langchain import FoldawayMiddleware
+from foldaway.adapters.langgraph import PreModelHook
 
 CODEC = LangChainMessages()
 LOOK = StructuredTool.from_function(look, description="Looks a topic up.")
@@ -196,6 +198,32 @@ class TestLangChain(AdapterContract):
         graph = create_agent(ScriptedChat(brain=Brain(looking(2))), [look_declared, LOOK], middleware=[middleware])
         graph.invoke({"messages": [HumanMessage(TASK)]})
         assert [e["tool"] for e in middleware.session().ledger if e["type"] == "declare"] == ["look_declared"]
+
+
+@pytest.mark.filterwarnings("ignore:create_react_agent has been moved")
+class TestLangGraph(AdapterContract):
+    over_budget: ClassVar[type[Exception]] = ContextOverflowError
+    recall_always_offered = True
+
+    def agent(
+        self, brain: Brain, *, budget: int | None, store: Store | None = None, earlier: Agent | None = None,
+        **settings: Any,
+    ) -> GraphAgent:  # fmt: skip
+        given: dict[str, Any] = {"system": SYSTEM, "tools": [LOOK], **settings}
+        hook = None if budget is None else PreModelHook(budget=budget, store=store, **given)
+        saver = earlier.graph.checkpointer if isinstance(earlier, GraphAgent) else InMemorySaver()
+        tools = [LOOK, *(hook.tools if hook else ())]
+        graph = create_react_agent(
+            ScriptedChat(brain=brain), tools, prompt=SYSTEM, pre_model_hook=hook, checkpointer=saver
+        )
+        return GraphAgent(graph, hook.folding if hook else None)
+
+    def test_a_graph_of_ones_own_reads_what_the_hook_writes(self) -> None:
+        hook = PreModelHook(budget=BUDGET, recall="directive", messages_key="talk")
+        assert hook.tools == []
+        said = [HumanMessage(TASK), AIMessage("Done.")]
+        assert hook.invoke({"talk": said}) == {"llm_input_messages": said}
+        assert asyncio.run(hook.ainvoke({"talk": said}))["llm_input_messages"][0] is said[0]
 
 
 class TestMessages:

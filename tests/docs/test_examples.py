@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+NEEDS = re.compile(r"^```python\n# needs: (.+)$", re.MULTILINE)
+"""Packages that a block cannot run without, by the names they are imported under."""
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#\s:]+)(?:#([\w-]+))?\)|\]\(#([\w-]+)\)")
 
@@ -41,6 +44,10 @@ def test_the_examples_of_a_page_run(
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"call_model": call_model, "acall_model": acall_model, "run_tools": run_tools}
     text = page.read_text("utf-8")
+    needed = sorted({name.strip() for names in NEEDS.findall(text) for name in names.split(",")})
+    absent = [name for name in needed if find_spec(name) is None]
+    if absent:
+        pytest.skip(f"not installed: {', '.join(absent)}; `make test-adapters` runs this page")
     for block in BLOCK.finditer(text):
         # Padded with empty lines, so that a traceback names the line of the page.
         padded = "\n" * text[: block.start(1)].count("\n") + block.group(1)

@@ -228,11 +228,19 @@ class Folding(Generic[M]):
         untouched = not session.folds and not session.engine.injections and not self._quirks
         if untouched or view.messages == history.wire:
             return Folded(messages=history.originals, changed=False, recallable=recallable, view=view, desk=desk)
-        return Folded(messages=history.back(view.messages), changed=True, recallable=recallable, view=view, desk=desk)
+        shown = history.back(view.messages)
+        return Folded(
+            messages=shown, changed=not _same_objects(shown, history.originals), recallable=recallable, view=view,
+            desk=desk,
+        )  # fmt: skip
 
     def _as_it_came(self, messages: Sequence[M], error: Exception) -> Folded[M]:
         self.warn(f"the context was not managed at this call ({type(error).__name__}: {error}); it went out as it was")
         return Folded(messages=list(messages), changed=False)
+
+
+def _same_objects(some: Sequence[Any], others: Sequence[Any]) -> bool:
+    return len(some) == len(others) and all(a is b for a, b in zip(some, others, strict=True))
 
 
 def tool_name(tool: Mapping[str, Any]) -> Any:

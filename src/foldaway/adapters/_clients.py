@@ -2,50 +2,46 @@
 
 from __future__ import annotations
 
-import weakref
 from typing import Any, TypeVar
 
 import httpx2
 
-from foldaway.adapters._http import AsyncTransport, Managing, Transport
+from foldaway.adapters._http import AsyncManagedClient, ManagedClient, Managing
 from foldaway.errors import SettingsError
 from foldaway.model.wire import Quirks
 from foldaway.protocols import Store
 from foldaway.session import Session
 
 C = TypeVar("C")
-_MANAGING: weakref.WeakKeyDictionary[Any, Managing] = weakref.WeakKeyDictionary()
-"""Of each HTTP client made here."""
 
 
 def wrapped(
     client: C, *, budget: int | None, store: str | Store | None, recall: str, key: str | None, quirks: Quirks | None,
     settings: dict[str, Any],
 ) -> C:  # fmt: skip
+    """See `wrap` of the client's own adapter."""
     given: Any = client
-    # The clients tell what they send through in no public way; there is no other seam that catches every call.
-    inner = getattr(given, "_client", None)
-    if inner in _MANAGING:
+    inner = _sends_through(client)
+    if isinstance(inner, ManagedClient | AsyncManagedClient):
         raise SettingsError("this client is wrapped already: wrap the plain one")
-    managing = Managing(key=key, recall=recall, quirks=quirks, settings={**settings, "budget": budget, "store": store})
-    outer: Any
-    if isinstance(inner, httpx2.AsyncClient):
-        outer = httpx2.AsyncClient(
-            transport=AsyncTransport(inner, managing), timeout=inner.timeout, base_url=inner.base_url
-        )
-    elif isinstance(inner, httpx2.Client):
-        outer = httpx2.Client(transport=Transport(inner, managing), timeout=inner.timeout, base_url=inner.base_url)
-    else:
+    if not isinstance(inner, httpx2.Client | httpx2.AsyncClient):
         raise SettingsError(
             f"wrap takes a client of openai 3 or anthropic 2, sync or async; got {type(client).__name__}"
         )
-    _MANAGING[outer] = managing
-    made: C = given.with_options(http_client=outer)
+    managing = Managing(key=key, recall=recall, quirks=quirks, settings={**settings, "budget": budget, "store": store})
+    managed = ManagedClient if isinstance(inner, httpx2.Client) else AsyncManagedClient
+    made: C = given.with_options(http_client=managed(inner, managing))  # type: ignore[arg-type]
     return made
 
 
-def session_of(client: Any, key: str | None) -> Session:
-    managing = _MANAGING.get(getattr(client, "_client", None))
-    if managing is None:
+def session_of(client: object, key: str | None) -> Session:
+    """Raises SettingsError for a client that is not wrapped, RecallError where the key names no one conversation."""
+    through = _sends_through(client)
+    if not isinstance(through, ManagedClient | AsyncManagedClient):
         raise SettingsError(f"{type(client).__name__} is not wrapped: take what wrap() gave")
-    return managing.session(key)
+    return through.managing.session(key)
+
+
+def _sends_through(client: object) -> object:
+    # Told in no public way; but there is no other seam that every call goes through.
+    return getattr(client, "_client", None)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -87,6 +88,7 @@ class Managing:
     def __init__(self, *, key: str | None, recall: str, quirks: Quirks | None, settings: Mapping[str, Any]) -> None:
         self._key, self._recall, self._quirks, self._settings = key, recall, quirks, dict(settings)
         self._foldings: dict[tuple[str, bool, str], Folding[Message]] = {}
+        self._lock = threading.Lock()
         # Settings that no session takes are told of now, not at the first call.
         self._folding("openai_chat", False, recall)
 
@@ -121,7 +123,7 @@ class Managing:
 
     def session(self, key: str | None) -> Session:
         """Raises RecallError where no conversation, or more than one, answers to the key."""
-        found = [session for folding in self._foldings.values() for session in folding.sessions(key)]
+        found = [session for folding in list(self._foldings.values()) for session in folding.sessions(key)]
         if len(found) != 1:
             raise RecallError(
                 f"{len(found)} conversations answer to {key!r}; name one with the header {SESSION_HEADER}"
@@ -130,10 +132,11 @@ class Managing:
 
     def _folding(self, format: str, thinking: bool, recall: str) -> Folding[Message]:
         place = (format, thinking, recall)
-        if place not in self._foldings:
-            quirks = replace(self._quirks or Quirks(), thinking=True) if thinking else self._quirks
-            self._foldings[place] = Folding(Wire(format), recall=recall, quirks=quirks, **self._settings)
-        return self._foldings[place]
+        with self._lock:
+            if place not in self._foldings:
+                quirks = replace(self._quirks or Quirks(), thinking=True) if thinking else self._quirks
+                self._foldings[place] = Folding(Wire(format), recall=recall, quirks=quirks, **self._settings)
+            return self._foldings[place]
 
 
 def made(before: Round) -> Round:
@@ -242,6 +245,14 @@ class Transport(httpx2.BaseTransport):
             answer.close()
 
 
+class ManagedClient(httpx2.Client):
+    """The HTTP client of a wrapped client; the one it had before stands behind it."""
+
+    def __init__(self, inner: httpx2.Client, managing: Managing) -> None:
+        super().__init__(transport=Transport(inner, managing), timeout=inner.timeout, base_url=inner.base_url)
+        self.managing = managing
+
+
 class AsyncTransport(httpx2.AsyncBaseTransport):
     """The same for an async client; what is decided is decided in a thread."""
 
@@ -294,6 +305,14 @@ class AsyncTransport(httpx2.AsyncBaseTransport):
             yield gate.finish()
         finally:
             await answer.aclose()
+
+
+class AsyncManagedClient(httpx2.AsyncClient):
+    """The same for an async client."""
+
+    def __init__(self, inner: httpx2.AsyncClient, managing: Managing) -> None:
+        super().__init__(transport=AsyncTransport(inner, managing), timeout=inner.timeout, base_url=inner.base_url)
+        self.managing = managing
 
 
 def _after(round: Round, gate: Any) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
+from foldaway.model.jsonlike import unmarked
 from foldaway.model.wire import Message
 
 M = TypeVar("M")
@@ -58,17 +59,21 @@ class Translated(Generic[M]):
         return made
 
     def back(self, view: Sequence[Message]) -> list[M]:
-        """The view in the framework's messages; the originals themselves wherever nothing of them changed."""
+        """The view in the framework's messages; the originals themselves wherever nothing of them changed.
+
+        Cache marks do not count, as they move: originals have theirs as they are now, what is made anew has none, so
+        there are never more of them than came.
+        """
         out: list[M] = []
         done = -1
         for source, run, whole in self._runs(view):
             if source is None:
-                out += self.codec.from_wire(run, None)
+                out += self.codec.from_wire(unmarked(run), None)
                 continue
             out += self._silent(done, source)
             done = max(done, source)
             original = self.originals[source]
-            out += [original] if whole else self.codec.from_wire(run, original)
+            out += [original] if whole else self.codec.from_wire(unmarked(run), original)
         return out + self._silent(done, len(self.originals))
 
     def _silent(self, after: int, before: int) -> list[M]:
@@ -138,4 +143,4 @@ def call_names(message: Message) -> list[tuple[str, Any]]:
 
 
 def _text(message: Message) -> str:
-    return json.dumps(message, sort_keys=True, default=repr)
+    return json.dumps(unmarked(message), sort_keys=True, default=repr)

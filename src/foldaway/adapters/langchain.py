@@ -5,13 +5,12 @@ The agent's state keeps the whole history; only what the model sees is managed. 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from foldaway.adapters._base import (
     RECALL,
-    RECALL_DESCRIPTION,
     ContextWarning,
     Folded,
     Folding,
@@ -24,28 +23,25 @@ from foldaway.session import Session
 
 try:
     from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
-    from langchain_core.exceptions import ContextOverflowError
-    from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
-    from langchain_core.tools import BaseTool, StructuredTool
+    from langchain_core.messages import AIMessage, BaseMessage
     from langchain_core.utils.function_calling import convert_to_openai_tool
     from langgraph.config import get_config
-    from langgraph.prebuilt import ToolRuntime
 
     from foldaway.adapters._langchain_messages import LangChainMessages, wire_usage
+    from foldaway.adapters._langchain_shared import (
+        TWO_MANAGERS,
+        ContextOverflow,
+        managers,
+        overflow,
+        recall_tool,
+        thread_key,
+    )
 except ImportError as error:
     raise missing("langchain", error) from error
 
 __all__ = ["ContextOverflow", "ContextWarning", "FoldawayMiddleware"]
 
 MOST_DEFINITIONS = 256
-TWO_MANAGERS = (
-    "{} is at work on the same history as Foldaway: what it takes out, Foldaway never sees and nobody can recall; "
-    "take one of the two out"
-)
-
-
-class ContextOverflow(OverBudget, ContextOverflowError):  # type: ignore[misc, unused-ignore]
-    """What may not be evicted does not fit, as LangChain's own error for it, so that fallbacks catch it."""
 
 
 class FoldawayMiddleware(AgentMiddleware):  # type: ignore[misc, type-arg, unused-ignore]
@@ -81,7 +77,7 @@ class FoldawayMiddleware(AgentMiddleware):  # type: ignore[misc, type-arg, unuse
         try:
             folded = self.folding.fold(request.messages, **self._call(request))
         except OverBudget as error:
-            raise _overflow(error) from error
+            raise overflow(error) from error
         response = handler(self._managed(request, folded))
         self.folding.report(folded, _usage(response))
         return response
@@ -92,7 +88,7 @@ class FoldawayMiddleware(AgentMiddleware):  # type: ignore[misc, type-arg, unuse
         try:
             folded = await self.folding.afold(request.messages, **self._call(request))
         except OverBudget as error:
-            raise _overflow(error) from error
+            raise overflow(error) from error
         response = await handler(self._managed(request, folded))
         self.folding.report(folded, _usage(response))
         return response
@@ -139,60 +135,6 @@ class FoldawayMiddleware(AgentMiddleware):  # type: ignore[misc, type-arg, unuse
             )
         for manager in managers(request.messages, request.model):
             self.folding.warn(TWO_MANAGERS.format(manager))
-
-
-def recall_tool(folding: Folding[BaseMessage]) -> BaseTool:
-    """The tool that brings back what is folded in the conversation it is called from."""
-
-    # Annotations as objects: LangChain reads them, and this module's are text.
-    def recall(ids: Any, runtime: Any, find: Any = None) -> str:
-        return folding.recall({"ids": ids, "find": find}, **_where(runtime))
-
-    async def arecall(ids: Any, runtime: Any, find: Any = None) -> str:
-        return await folding.arecall({"ids": ids, "find": find}, **_where(runtime))
-
-    for function in (recall, arecall):
-        function.__annotations__ = {"ids": str, "runtime": ToolRuntime, "find": str, "return": str}
-    return StructuredTool.from_function(func=recall, coroutine=arecall, name=RECALL, description=RECALL_DESCRIPTION)
-
-
-def thread_key(config: Mapping[str, Any]) -> str | None:
-    """The session's name in a run: its thread, behind the agent's name where it has one; None without a thread."""
-    thread = (config.get("configurable") or {}).get("thread_id")
-    if thread is None:
-        return None
-    agent = (config.get("metadata") or {}).get("lc_agent_name")
-    return f"{agent}:{thread}" if agent else str(thread)
-
-
-def managers(messages: Sequence[BaseMessage], model: Any) -> list[str]:
-    """What else manages this history, as far as it shows in messages and model."""
-    found = []
-    if any(m.additional_kwargs.get("lc_source") == "summarization" for m in messages):
-        found.append("LangChain's SummarizationMiddleware")
-    if any((m.response_metadata or {}).get("context_editing") for m in messages):
-        found.append("LangChain's ContextEditingMiddleware")
-    if getattr(model, "context_management", None):
-        found.append("the provider's own context management (context_management=)")
-    if getattr(model, "truncation", None) == "auto":
-        found.append("the provider's own truncation (truncation='auto')")
-    if getattr(model, "use_previous_response_id", False):
-        found.append("a conversation kept by the provider (use_previous_response_id=True)")
-    return found
-
-
-def _where(runtime: Any) -> dict[str, Any]:
-    state = runtime.state
-    messages = state.get("messages", []) if isinstance(state, Mapping) else getattr(state, "messages", [])
-    # The calls being answered may have results beside ours already; they are not in the session yet.
-    known = [m for m in messages if isinstance(m, BaseMessage)]
-    while known and isinstance(known[-1], ToolMessage):
-        known.pop()
-    return {"key": thread_key(runtime.config), "messages": known}
-
-
-def _overflow(error: OverBudget) -> ContextOverflow:
-    return ContextOverflow(str(error), missing_tokens=error.missing_tokens, largest=error.largest)
 
 
 def _usage(response: Any) -> Mapping[str, Any] | None:

@@ -20,6 +20,7 @@ from foldaway.lab.scale_data import Layout, vocabulary
 from foldaway.lab.scale_table import scale_rows, scale_table
 from foldaway.retrieval.hashed import HashedEmbedder
 from foldaway.settings.parts import make_store
+from foldaway.testing.postgres_server import running_server, server_seconds, why_not
 
 TEMPORARY = ("sqlite", "postgresql")
 _SERVER = {"shared_buffers": "2GB", "max_wal_size": "4GB"}
@@ -68,13 +69,11 @@ def _opened(name: str) -> Iterator[tuple[str, Callable[[], float]]]:
         with tempfile.TemporaryDirectory(prefix="foldaway-scale-") as folder:
             yield f"sqlite:///{folder}/scale.db", lambda: 0.0
     elif name == "postgresql":
-        from foldaway.testing.postgres_server import running_server, server_seconds, why_not
-
         if reason := why_not():
             raise MissingExtra(f"a PostgreSQL of its own cannot be started ({reason}); name one: postgresql://...")
         with running_server(durable=True, settings=_SERVER) as url:
             yield url, partial(server_seconds, url)
     elif name.startswith(("sqlite:///", "postgresql://", "postgres://")):
-        yield name, lambda: 0.0
+        yield name, partial(server_seconds, name)
     else:
         raise SettingsError(f"--store {name!r}: expected {' or '.join(TEMPORARY)} (temporary ones), or a store's URL")

@@ -55,7 +55,8 @@ What the agent said beside it:
 Earlier items (id | kind | what it was | how it begins), oldest first:
 {rows}
 
-Which of these ids does action #{id} rest on? Answer with one JSON object and nothing else:
+Which of these ids does action #{id} rest on? At most five, the surest first. Answer with one JSON object and nothing \
+else:
 {{"rests_on": [{{"id": <id>, "confidence": <0 to 1>, "why": "<a few words>"}}]}}"""
 
 
