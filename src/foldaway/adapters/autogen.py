@@ -37,7 +37,6 @@ except ImportError as error:
 
 __all__ = ["ContextWarning", "FoldawayContext", "RecallTool"]
 
-NAME = "main"
 
 
 class FoldawayContextConfig(BaseModel):
@@ -45,7 +44,7 @@ class FoldawayContextConfig(BaseModel):
 
     budget: int | None = None
     store: str | None = None
-    name: str = NAME
+    name: str = ""
     recall: str = "tool"
     system: str | None = None
     settings: dict[str, Any] = Field(default_factory=dict)
@@ -59,21 +58,23 @@ class FoldawayContext(ChatCompletionContext, Component[FoldawayContextConfig]): 
     component_provider_override = "foldaway.adapters.autogen.FoldawayContext"
 
     def __init__(
-        self, *, budget: int | None = None, store: str | Store | None = None, name: str = NAME, recall: str = "tool",
+        self, *, budget: int | None = None, store: str | Store | None = None, name: str = "", recall: str = "tool",
         system: str | None = None, tools: Sequence[Any] = (), initial_messages: list[LLMMessage] | None = None,
         **settings: Any,
     ) -> None:  # fmt: skip
-        """Takes the settings of `foldaway.Session`. `name`: of the session in `store`.
+        """Takes the settings of `foldaway.Session`. `name`: of the session, needed with a store.
 
         `system` and `tools`: as the agent has them, so that they count towards the budget and `@foldaway.tool` is heard;
         AutoGen does not tell a context. Raises SettingsError for a tool of the user's named recall.
         """
         super().__init__(initial_messages)
+        if store is not None and not name:
+            raise SettingsError("a context with a store needs name=, the session's name there: each context its own")
         self.folding: Folding[LLMMessage] = Folding(
             AutoGenMessages(), budget=budget, store=store, recall=recall, **settings
         )
         self.tools: list[Any] = [RecallTool(self)] if recall == "tool" else []
-        self.name = name
+        self.name = name or "main"
         self._config = {"budget": budget, "store": store, "recall": recall, "settings": settings}
         self._system, self._definitions = system, [self._definition(tool) for tool in tools]
 

@@ -19,7 +19,7 @@ import pytest
 from foldaway.testing.replies import Call, Reply
 
 pytestmark = pytest.mark.slow
-STEPS = 200
+STEPS = 40
 BUDGET = 6000
 KEY = "sk-agents"
 Proxied = Callable[..., Any]
