@@ -204,6 +204,7 @@ async def _final(manager: Any, method: str) -> Any:
 
 class ClientContract(AdapterContract):
     agents: ClassVar[type[ClientAgent]]
+    model = "m"
 
     def agent(
         self, brain: Brain, *, budget: int | None, store: Store | None = None, earlier: Agent | None = None,

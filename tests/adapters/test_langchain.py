@@ -54,6 +54,7 @@ class ScriptedChat(BaseChatModel):
     """A chat model that says what a `Brain` says, whole or piece by piece."""
 
     brain: Any
+    thinking: Any = None
 
     @property
     def _llm_type(self) -> str:
@@ -187,6 +188,13 @@ class TestLangChain(AdapterContract):
         )
         with pytest.raises((SettingsError, ValueError), match="recall"):
             graph.invoke({"messages": [HumanMessage(TASK)]})
+
+    def test_thinking_that_is_switched_on_is_kept_in_the_open_loop(self) -> None:
+        brain = Brain(looking(2))
+        middleware = FoldawayMiddleware(budget=BUDGET)
+        model = ScriptedChat(brain=brain, thinking={"type": "enabled", "budget_tokens": 1024})
+        create_agent(model, [LOOK], middleware=[middleware]).invoke({"messages": [HumanMessage(TASK)]})
+        assert middleware.session().engine.log.quirks.thinking
 
     def test_declared_tools_are_linked(self) -> None:
         @declared_tool(reads=["topic"], produces=["result"])

@@ -186,9 +186,9 @@ class TestStrands(AdapterContract):
             raise ContextWindowOverflowException("too long")
 
         brain = Brain(script)
-        agent = self.made(brain)
-        with pytest.warns(ContextWarning, match="over the budget"), pytest.raises(ContextWindowOverflowException):
-            agent(TASK)
+        agent = self.made(brain, conversation_manager=FoldawayConversationManager(budget=3 * BUDGET))
+        with pytest.warns(ContextWarning), pytest.raises(ContextWindowOverflowException, match="too long"):
+            agent(look("topic-1") * 20)
         assert len(brain.seen) <= 3
 
     def test_blocks_made_anew_for_each_call_do_not_enter_the_history(self) -> None:

@@ -29,7 +29,7 @@ HISTORY = [{"role": "user", "content": "Read all parts."}, *(m for n in range(12
 
 
 def test_every_public_method_of_a_session_is_there_and_says_the_same() -> None:
-    methods = {n: m for n, m in vars(Session).items() if inspect.isfunction(m) and not n.startswith("_")}
+    methods = {n: m for n, m in inspect.getmembers(Session) if inspect.isfunction(m) and not n.startswith("_")}
     for name, method in methods.items():
         twin = getattr(AsyncSession, name, None)
         assert twin is not None, f"AsyncSession lacks {name}"

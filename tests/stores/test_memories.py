@@ -70,13 +70,12 @@ def test_a_mirror_finds_what_comparing_in_python_finds() -> None:
 
 
 @numpy_only
-def test_a_large_scope_is_judged_by_a_sketch_and_a_strong_filter_stays_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_scope_is_judged_by_signs_and_a_strong_filter_stays_exact(monkeypatch: pytest.MonkeyPatch) -> None:
     from foldaway.stores import _mirror
 
     for module in (_mirror, _memory_words):
         monkeypatch.setattr(module, "FEW", 40)
     monkeypatch.setattr(_mirror, "SHORTLIST", 60)
-    monkeypatch.setattr(_mirror, "SKETCH_NUMBERS", 6)
     with MemoryStore() as store:
         vectors = with_vectors(store, 1500, 24)
         rare = dict(list(vectors.items())[::50])

@@ -9,7 +9,7 @@ import asyncio
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from foldaway.adapters._desks import Desk, Desks
@@ -18,6 +18,7 @@ from foldaway.engine.recall_tool import DESCRIPTION, SCHEMA
 from foldaway.errors import FoldawayError, MissingExtra, OverBudget, SettingsError
 from foldaway.linking.declared import Declaration, declaration_of
 from foldaway.model.view import View
+from foldaway.model.wire import Quirks
 from foldaway.protocols import Store
 from foldaway.session import Session
 from foldaway.settings.parts import make_store
@@ -189,6 +190,12 @@ class Folding(Generic[M]):
         """Take over what a tool declares of itself, for all conversations; known ones cost nothing."""
         if self._declared.get(made.tool) != made:
             self._declared[made.tool] = made
+
+    def keep_thinking(self) -> None:
+        """Thinking is switched on: sessions opened from now on keep the thinking of an open tool loop whole."""
+        quirks = self._settings.get("quirks") or Quirks()
+        if not quirks.thinking:
+            self._settings["quirks"] = replace(quirks, thinking=True)
 
     def warn(self, text: str) -> None:
         """Say something once, as a `ContextWarning`; the same with other figures is the same."""

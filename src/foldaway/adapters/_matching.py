@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
@@ -97,23 +95,25 @@ class Translated(Generic[M]):
 
     def _origins(self, view: Sequence[Message]) -> list[tuple[int | None, bool]]:
         """For each message of the view: where it came from, and whether it is as it came. Order is kept."""
-        places: dict[str, list[int]] = {}
-        for at, message in enumerate(self.wire):
-            places.setdefault(_text(message), []).append(at)
-        callers = self._callers()
+        callers: dict[tuple[str, Any], list[int]] | None = None
         found: list[tuple[int | None, bool]] = []
         last = -1
         for message in view:
-            same = places.get(_text(message), [])
-            at = bisect_right(same, last)
-            if at < len(same):
-                last = same[at]
+            after = last + 1
+            # Most of a view is a stretch of the history.
+            if after < len(self.wire) and _same(self.wire[after], message):
+                last = after
                 found.append((self.sources[last], True))
                 continue
-            near = [at for name in call_names(message) for at in callers.get(name, ()) if at > last]
-            if near:
-                last = min(near)
-            found.append((self.sources[last] if near else None, False))
+            names = call_names(message)
+            if names and callers is None:
+                callers = self._callers()
+            near = sorted({at for name in names for at in (callers or {}).get(name, ()) if at > last})
+            places = near if names else range(after, len(self.wire))
+            same = next((at for at in places if _same(self.wire[at], message)), None)
+            at = same if same is not None else next(iter(near), None)
+            last = last if at is None else at
+            found.append((None if at is None else self.sources[at], same is not None))
         return found
 
     def _callers(self) -> dict[tuple[str, Any], list[int]]:
@@ -142,5 +142,23 @@ def call_names(message: Message) -> list[tuple[str, Any]]:
     return names
 
 
-def _text(message: Message) -> str:
-    return json.dumps(unmarked(message), sort_keys=True, default=repr)
+def _same(came: Message, shown: Message) -> bool:
+    """The same message but for cache marks."""
+    if came == shown:
+        return True
+    if came.get("role") != shown.get("role"):
+        return False
+    one, other = came.get("content"), shown.get("content")
+    if isinstance(one, list) and isinstance(other, list):
+        # Cheap before thorough: most messages that differ do so in length or in the text they begin with.
+        if len(one) != len(other) or (one and other and _head(one[0]) != _head(other[0])):
+            return False
+    elif one != other:
+        return False
+    return bool(unmarked(came) == unmarked(shown))
+
+
+def _head(block: Any) -> tuple[Any, ...]:
+    return (
+        tuple(block.get(key) for key in ("type", "text", "id", "tool_use_id")) if isinstance(block, dict) else (block,)
+    )

@@ -133,6 +133,9 @@ class FoldawayMiddleware(AgentMiddleware):  # type: ignore[misc, type-arg, unuse
             raise SettingsError(
                 "the agent has a tool named recall already; rename it, or FoldawayMiddleware(recall='directive')"
             )
+        thinking = getattr(request.model, "thinking", None)
+        if isinstance(thinking, Mapping) and thinking.get("type") in ("enabled", "adaptive"):
+            self.folding.keep_thinking()
         for manager in managers(request.messages, request.model):
             self.folding.warn(TWO_MANAGERS.format(manager))
 

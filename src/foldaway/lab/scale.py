@@ -170,7 +170,9 @@ def _tell(
     every = max(1, layout.items // _SAMPLES)
     for owner, count in layout.batches(AT_ONCE):
         memories = telling.memories(count)
-        told.samples.setdefault(owner, []).extend(memories[:: min(every, max(1, count // 2))])
+        # One with a subject may be superseded, and then its successor is what ought to come back.
+        samples = [one for one in memories[:: min(every, max(1, count // 2))] if not one.key]
+        told.samples.setdefault(owner, []).extend(samples)
         if not full:
             _put(store, owner, memories, embedder, told)
         done += count

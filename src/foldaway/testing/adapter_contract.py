@@ -39,6 +39,8 @@ class AdapterContract:
 
     format: ClassVar[str] = "openai_chat"
     """Of `Request.messages`."""
+    model: ClassVar[str] = ""
+    """As the session is told it, for the count of tokens."""
     modes: ClassVar[Sequence[str]] = ("sync", "async", "stream", "astream")
     over_budget: ClassVar[type[Exception]] = OverBudget
     """What the framework's users catch when nothing valid fits."""
@@ -224,7 +226,7 @@ class AdapterContract:
 
     def check(self, requests: Sequence[Request], budget: int = BUDGET) -> None:
         """Every request valid for the wire and within the budget."""
-        counter = RequestCounter(get_counter("", self.format), self.format)
+        counter = RequestCounter(get_counter(self.model, self.format), self.format)
         for request in requests:
             assert problems(self.format, request.messages) == []
             assert sum(counter.message(message) for message in request.messages) <= budget

@@ -19,7 +19,7 @@ import pytest
 from foldaway.testing.replies import Call, Reply
 
 pytestmark = pytest.mark.slow
-STEPS = 40
+STEPS = 3
 BUDGET = 6000
 KEY = "sk-agents"
 Proxied = Callable[..., Any]

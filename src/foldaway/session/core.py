@@ -1,8 +1,4 @@
-"""The front door: one agent's session, from the messages a client has to the messages a model gets.
-
-`Session` joins engine and parts and does the I/O: it keeps log and ledger in a store, recognises what a client sends
-again, starts a branch when a client edits its history, and answers recalls.
-"""
+"""What every page of a session rests on: the way in, the way out, the store, the settings that change on the way."""
 
 from __future__ import annotations
 
@@ -10,20 +6,16 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
-from foldaway.engine import links, preparing
+from foldaway.engine import links
 from foldaway.engine.conditions import check_fixed, largest, reserve_used, shortened_words
-from foldaway.engine.digests import Costs
 from foldaway.engine.engine import Engine
 from foldaway.engine.log import AnchorFinder, Log
-from foldaway.engine.looking import explanation, items_at, stand_in
-from foldaway.engine.perception import Perception, perceive
+from foldaway.engine.looking import items_at
 from foldaway.engine.planner import Planner, Policy
-from foldaway.engine.recall import DIRECTIVE, Recalled, as_data, recall, search
+from foldaway.engine.recall import DIRECTIVE, Recalled
 from foldaway.engine.recall_tool import recall_tool
-from foldaway.engine.reflecting import MADE_BY as REFLECTION
-from foldaway.engine.reflecting import ROOM_TOKENS, Reflection, reflect
 from foldaway.engine.stubs import RecallBy, Stubs
 from foldaway.engine.triggers import Triggers
 from foldaway.engine.window import Note
@@ -31,18 +23,16 @@ from foldaway.errors import MovedOn, OverBudget, RecallError, SettingsError, Sto
 from foldaway.keeping import Kept, Record
 from foldaway.keeping.recollecting import Recollection
 from foldaway.linking.anchors import anchors
-from foldaway.linking.declared import Declaration, Declared, declaration_of
+from foldaway.linking.declared import Declaration, Declared
 from foldaway.linking.graph import INFERRED_FROM, Graph, Link, Provenance
 from foldaway.linking.kinds import Kinds
-from foldaway.linking.state import State
 from foldaway.model.items import Item, Kind, Level
 from foldaway.model.jsonlike import clean, copy, copy_messages, dumps, unmarked
-from foldaway.model.plan import Budget, Commit, PlanVerdict, Prices, ProposedPlan, Section
+from foldaway.model.plan import Budget, Commit, Prices
 from foldaway.model.prices import PriceList, price_list
-from foldaway.model.view import Explanation, View
+from foldaway.model.view import View
 from foldaway.model.wire import Message, PartType, Quirks, TurnKind
-from foldaway.protocols import Hit, MessageCounter, Recollector, SessionKey, Store
-from foldaway.protocols import Note as StoredNote
+from foldaway.protocols import MessageCounter, Recollector, SessionKey, Store
 from foldaway.settings.parts import make_policy
 from foldaway.settings.presets import preset
 from foldaway.stores.redaction import redact
@@ -53,18 +43,13 @@ DEFAULT_WINDOW = 8_000
 """Assumed, with a warning, when nobody says what the model takes."""
 MOST_RETRIES = 64
 """How often an append is tried again when other processes write to the same session."""
-PREPARE_CHARS = 100_000
-"""Of text that one call of `prepare` reads: some ten milliseconds."""
+
 RECALL_CHARS = 24_000
 """A recall brings at most this many characters into a view at once; the rest by range of lines."""
 
 
-class Session:
-    """One agent's session. Not safe for use from several threads at once; several processes may share a store.
-
-    `budget` is the ceiling in tokens for all that is sent, system prompt and tools included; without one it is the
-    model's window less `max_output_tokens`. Messages handed in are copied and never changed.
-    """
+class Core:
+    """Messages in, views out, kept in a store. `Session` adds recalls, control and questions."""
 
     def __init__(
         self,
@@ -156,8 +141,6 @@ class Session:
         self._closed = False
         self._load()
 
-    # -- one way in
-
     def append(
         self, messages: Sequence[Message], origins: Sequence[str] = (), *, needs: Sequence[int] = (),
         at: int | None = None,
@@ -199,7 +182,7 @@ class Session:
                 f"other processes keep writing to session {self._kept.key.name!r}: these messages are not stored"
             )
         for position in range(len(self._client) - len(fresh), len(self._client)) if needs else ():
-            for item in self.items_of(position):
+            for item in items_at(self._engine, self._log_position(position)):
                 self.link(item, needs)
         self._link_declared()
 
@@ -230,8 +213,6 @@ class Session:
         if known < len(self._client):
             self._branch(known)
         return known
-
-    # -- one way out
 
     def view(self, *, idle_seconds: float | None = None, cache_cold: bool = False) -> View:
         """What to send for the next model call: valid for the wire and inside the budget, or it says so.
@@ -277,7 +258,16 @@ class Session:
             start = timer()
             self._engine.spent = lambda: (timer() - start) / limit
 
-    # -- settings that change on the way
+    def link(self, item: int, needs: Sequence[int], *, weight: float = 1.0, why: str = "declared") -> None:
+        """Declare that an item depends on others (`needs=`): strong links into open work protect."""
+        self._known(item)
+        for target in needs:
+            self._known(target)
+            self._engine.log.link(
+                Link(source=item, target=target, weight=weight, provenance=Provenance.DECLARED, why=why)
+            )
+        self._engine._record({"type": "needs", "item": item, "needs": list(needs), "weight": weight, "why": why})
+        self._save()
 
     def set_budget(
         self, *, budget: int | None = None, window: int | None = None, model: str | None = None,
@@ -319,348 +309,16 @@ class Session:
             self._engine._record({"type": "usage", "factor": self._engine.factor})
             self._save()
 
-    # -- recall
-
-    def recall(self, reference: str | Sequence[str], find: str | None = None, *, for_view: bool = False) -> Recalled:
-        """Bring things back, byte for byte: ids, ranges, lines (`12:40-80`) or words; several in one call.
-
-        With `find`: the part about these words. What is recalled is protected for some steps (I7). An attachment is
-        its block as JSON; with `for_view` it is shown again in its place from the next view on.
-        """
-        found = recall(self._engine.log, reference, find, for_view=for_view)
-        if for_view:
-            self._show_attachments(found)
-        if found.items:
-            thrash = self._engine.fault(found.items)
-            for item in thrash:
-                self._warn(f"item #{item} was recalled {self._engine.faults[item]} times: it stays protected longer")
-            self._save()
-        return found
-
-    def recall_into_view(self, reference: str | Sequence[str], find: str | None = None) -> Recalled:
-        """Bring things back at the tail of the next view, as data: what a model asked for, served without its client.
-
-        The client's history stays as it is; the views from now on hold the recall where it came in.
-        """
-        wanted = [reference] if isinstance(reference, str) else list(reference)
-        found = self._engine.inject([f"{w} {find}" if find else w for w in wanted])
-        self._engine.fault(found.items)
-        self._show_attachments(found)
-        self._save()
-        return found
-
-    def recall_messages(self, reference: str | Sequence[str], find: str | None = None) -> list[Message]:
-        """Call and result, to append when the model itself asked: recalled text arrives at the tail, as data."""
-        found = self.recall(reference, find, for_view=True)
-        shown = reference if isinstance(reference, str) else ", ".join(reference)
-        arguments = {"ids": shown, **({"find": find} if find else {})}
-        call = f"recall_{self._engine.log.next_id}"
-        return self._wire.exchange(call, "recall", arguments, as_data(found, self._recall_chars()))
-
-    def recall_result(self, arguments: Mapping[str, Any]) -> str:
-        """The text to answer a model's own `recall` call with: framed as data, its marks unable to close the frame."""
-        found = self.recall(str(arguments.get("ids", "")), find=arguments.get("find"), for_view=True)
-        return as_data(found, self._recall_chars())
-
-    def recall_tool(self) -> dict[str, Any]:
-        """The definition of the recall tool in this session's format, to offer to the model."""
-        return recall_tool(self.format)
-
-    def search(self, query: str, limit: int = 10) -> list[Hit]:
-        """Notes and items about some words, notes first; any text is a legal query."""
-        store, mine = self._kept.notes()
-        hits = list(store.search(mine, query, limit))
-        for item in search(self._engine.log, query, limit):
-            hits.append(Hit(ref=str(item.id), text=f"{item.title}", score=0.0))
-        return hits[:limit]
-
-    # -- notes
-
-    def remember(self, text: str, *, key: str, at: str | None = None) -> StoredNote:
-        """Keep a note apart from the messages; the same key again tells the same subject anew."""
-        store, mine = self._kept.notes()
-        return store.put_note(mine, key=key, text=text, at=at)
-
-    def notes(self) -> list[StoredNote]:
-        store, mine = self._kept.notes()
-        return store.notes(mine)
-
-    def note(self, *, key: str | None = None, handle: str | None = None) -> StoredNote | None:
-        store, mine = self._kept.notes()
-        return store.note(mine, key=key, handle=handle)
-
-    # -- control
-
-    def pin(self, item: int) -> None:
-        """No policy may fold this item from now on; folded, it is shown whole again."""
-        self._known(item)
-        self._engine.pin(item, True)
-        self._save()
-
-    def unpin(self, item: int) -> None:
-        self._known(item)
-        self._engine.pin(item, False)
-        self._save()
-
-    def propose_plan(self, plan: ProposedPlan) -> PlanVerdict:
-        """Take a plan from beside the loop: its legal part waits for its moment, or all of it is refused with a code.
-
-        Nothing is shown otherwise until it is committed: at a safe boundary, when it pays (`foldaway.engine.benefit`),
-        together with what the policy proposes if that is due as well. A later plan takes the place of one that waits.
-        """
-        self._resolve_budget()
-        verdict = self._engine.propose_plan(plan)
-        self._save()
-        return verdict
-
-    @property
-    def pending_plan(self) -> ProposedPlan | None:
-        """The plan that waits for its moment."""
-        waiting = self._engine.waiting
-        return None if waiting is None else waiting.plan
-
-    def drop_plan(self, why: str = "dropped by the caller") -> bool:
-        """Forget the plan that waits; False when there is none."""
-        done = self._engine.drop_plan(why)
-        self._save()
-        return done
-
-    def preview(self) -> Commit | None:
-        """The commit that would be made now; nothing changes."""
-        self._start_timer()
-        self._resolve_budget()
-        planned = self._engine.preview()
-        return None if planned is None else planned.commit
-
-    def undo(self) -> bool:
-        """Take the last commit back. Its items are protected for some steps, unless the ceiling demands them."""
-        done = self._engine.undo()
-        self._save()
-        return done
-
-    def explain(self, item: int) -> Explanation:
-        """Why an item is gone or still here, and who depends on it."""
-        return explanation(self._engine, self._known(item))
-
-    def digest(self, item: int) -> str:
-        """What stands for an item where it is shown by a digest; "" for items that are shown whole or not at all."""
-        known = self._known(item)
-        digests = self._engine.planner.digests
-        return digests.text(known) if digests.shown_for(known) else ""
-
-    def costs(self, item: int) -> Costs:
-        """What an item costs at each level, in the target model's tokens. Makes its digest if nobody has yet."""
-        return self._engine.planner.digests.costs(self._known(item))
-
-    def prepare(self, most_chars: int = PREPARE_CHARS) -> int:
-        """Make digests ahead, say while a tool runs, so that the commit that needs them only looks them up.
-
-        Takes texts of about `most_chars` characters in all, and one item at least; returns how many items still wait.
-        Views are the same with it and without. `AsyncSession` does it by itself.
-        """
-        engine = self._engine
-        return preparing.prepare(engine.log, engine.shown, engine.planner.digests, most_chars)
-
-    def set_digest(self, item: int, text: str, made_by: str = "caller") -> None:
-        """Use a text of your own instead, say a model's, from the next commit on; it is kept in the ledger.
-
-        Raises ValueError when it states numbers, names or ids that the item lacks, when it is empty or longer than half
-        of the item, or when the item is of a kind or size that is never shown by a digest.
-        """
-        known = self._known(item)
-        objection = self._engine.planner.digests.objection(known, text)
-        if objection:
-            raise ValueError(f"no digest for #{known.id}: {objection}")
-        self._engine.set_digest(known, text, made_by)
-        self._save()
-
-    def set_section(self, title: str, text: str, sources: Sequence[int] = (), made_by: str = "caller") -> None:
-        """Open the fold note with a passage of your own from the next commit on, say a running digest; "" takes it out.
-
-        It is kept in the ledger. Its room is taken from what else the note tells; it gives way last.
-        Raises SettingsError for an empty title, RecallError for unknown sources.
-        """
-        if not title.strip():
-            raise SettingsError("a section needs a title of its own")
-        known = sorted({self._known(source).id for source in sources})
-        self._engine.set_section(Section(title=title, text=text, sources=tuple(known)), made_by)
-        self._save()
-
-    def link(self, item: int, needs: Sequence[int], *, weight: float = 1.0, why: str = "declared") -> None:
-        """Declare that an item depends on others (`needs=`): strong links into open work protect."""
-        self._known(item)
-        for target in needs:
-            self._known(target)
-            self._engine.log.link(
-                Link(source=item, target=target, weight=weight, provenance=Provenance.DECLARED, why=why)
-            )
-        self._engine._record({"type": "needs", "item": item, "needs": list(needs), "weight": weight, "why": why})
-        self._save()
-
-    def infer_link(
-        self, item: int, needs: int, confidence: float, why: str = "", *, made_by: str = "caller"
-    ) -> bool:
-        """Say that an item probably depends on an earlier one, as a model may find out beside the loop.
-
-        The link counts from a confidence of `infer_from` on (True), as if it had been observed; below it is kept and
-        told by `explain`, but never asked. What was declared or observed has the better word. Kept in the ledger.
-
-        Raises RecallError for unknown items, ValueError for a confidence outside 0 to 1 or an item that is not earlier.
-        """
-        log = self._engine.log
-        source, target = self._known(item).id, self._known(needs).id
-        if wrong := links.objection(log, source, target, confidence):
-            raise ValueError(wrong)
-        made = links.inferred(source, target, confidence, why[: links.WHY_CHARS])
-        if not links.says_already(log, made):
-            log.link(made)
-            self._engine._record(links.infer_entry(made, made_by))
-            self._save()
-        return confidence >= log.graph.inferred_from
-
-    def reflect(self, room_tokens: int | None = None) -> Reflection:
-        """Look through what is folded away: tell of finished work, merge what says the same, find new links.
-
-        What it finds is in the ledger and takes effect from the next commit on; `room_tokens` is what lines about
-        finished work may take of the fold note (0: none; without it, a tenth of the budget, 400 at most). Nothing else
-        changes, and a second look finds nothing more. By rules, no model; it reads the newest few thousand items, so
-        call it between tasks, not on every step.
-        """
-        engine = self._engine
-        room = min(ROOM_TOKENS, self._resolve_budget() // 10) if room_tokens is None else room_tokens
-        found = reflect(engine.log, engine.shown, engine.planner.digests, room)
-        entries = [engine._record(entry) for entry in found.entries()]
-        links.restore(engine.log, entries)
-        told = engine.planner.sections.get(found.section.title)
-        if found.section.text != ("" if told is None else told.text):
-            engine.set_section(found.section, REFLECTION)
-        self._save()
-        return found
-
-    def declare(self, tool: str, *, reads: Sequence[str] = (), produces: Sequence[str] = ()) -> None:
-        """Say what calls of a tool take in and give out (see `foldaway.tool`); links its past calls as well.
-
-        Kept in the ledger: a session that is opened again knows it.
-        """
-        made = Declaration(tool=tool, reads=tuple(reads), produces=tuple(produces))
-        if self._declared.declare(made):
-            self._engine._record(
-                {"type": "declare", "tool": tool, "reads": list(made.reads), "produces": list(made.produces)}
-            )
-            self._link_declared()
-            self._save()
-
-    def use_tools(self, *functions: Callable[..., Any]) -> None:
-        """Take over what `@foldaway.tool` declared. Raises TypeError for a function without a declaration."""
-        for made in [declaration_of(f) for f in functions]:
-            self.declare(made.tool, reads=made.reads, produces=made.produces)
-
-    # -- looking in
-
-    @property
-    def teaching(self) -> str:
-        """Two sentences that a system prompt may hold so that the model knows the notes and how to ask for more."""
-        return self._stubs.teaching()
-
-    @property
-    def messages(self) -> list[Message]:
-        """The client's history as it is known, oldest first. Its own objects: for reading only."""
-        return list(self._client)
-
-    @property
-    def branch(self) -> int:
-        """The line of the log this session is on: an edited history goes on on a new one."""
-        return self._kept.branch
-
-    @property
-    def folds(self) -> bool:
-        """Whether the last view holds a fold note or a stand-in: only then is there anything to recall."""
-        return bool(self._engine.shown.levels)
-
-    @property
-    def recall_offered(self) -> str:
-        """How the model may ask for what is folded: "directive", "tool" or "none"."""
-        return self._stubs.recall.value
-
-    @property
-    def name(self) -> str:
-        return self._kept.key.name
-
-    @property
-    def user(self) -> str:
-        """Whose session it is."""
-        return self._kept.key.user
-
-    @property
-    def last_view(self) -> list[Message]:
-        """The messages of the newest view; empty before the first one."""
-        return list(self._last_view)
-
-    @property
-    def system(self) -> Any:
-        """The system prompt that stands beside the messages."""
-        return copy(self._system)
-
-    @property
-    def tools(self) -> list[Any] | None:
-        """The tool definitions that a view hands back, the recall tool among them where it is offered."""
-        tools = self._view_tools()
-        return None if tools is None else [copy(tool) for tool in tools]
-
-    @property
-    def engine(self) -> Engine:
-        """For tools that show the inside (replay, show, dashboard); read only."""
-        return self._engine
-
-    @property
-    def state(self) -> State:
-        """What the session has established: goal, constraints, confirmed facts, each with its source. Read only."""
-        return self._engine.planner.past.state()
-
-    @property
-    def ledger(self) -> list[dict[str, Any]]:
-        """All decisions of this branch, oldest first."""
-        return list(self._engine.entries)
-
-    def perceive(self) -> Perception:
-        """What the window holds now: tokens by part and level, what items are worth, what came twice, how old it is.
-
-        O(visible items); changes nothing.
-        """
-        self._resolve_budget()
-        system, tools = self._fixed_parts()
-        return perceive(self._engine.snapshot(), system_tokens=system, tools_tokens=tools)
-
-    def items(self) -> list[Item]:
-        return list(self._engine.log.items.values())
-
-    def level(self, item: int) -> Level:
-        return self._engine.shown.level(item)
-
-    def items_of(self, position: int) -> tuple[int, ...]:
-        """Ids of the items made from the client's message at this position (0 is the first)."""
-        return items_at(self._engine, self._log_position(position))
-
-    def stand_in(self, position: int) -> str | None:
-        """What the last view shows instead of the client's message at this position; None where it is shown whole."""
-        for number in self.items_of(position):
-            text = stand_in(self._engine, self._engine.log.items[number])
-            if text is not None:
-                return text
-        return None
-
     def close(self) -> None:
         """Everything is already saved; this only lets go of the store. Nothing can be appended afterwards."""
         self._closed = True
         self._kept.close()
 
-    def __enter__(self) -> Session:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    # -- inside: engine
 
     def _new_engine(self) -> Engine:
         log = Log(
@@ -688,7 +346,7 @@ class Session:
     def _view_tools(self) -> list[Any] | None:
         if self._stubs.recall is not RecallBy.TOOL:
             return self._tools
-        return [*(self._tools or []), self.recall_tool()]
+        return [*(self._tools or []), recall_tool(self.format)]
 
     def _resolve_budget(self) -> int:
         """The budget in force, worked out and handed to the engine."""
@@ -784,7 +442,7 @@ class Session:
         """A picture cannot come back as text: it is shown again in its place."""
         items = self._engine.log.items
         pictures = [i for i in found.items if items[i].kind is Kind.ATTACHMENT or self._engine.log.media(items[i])]
-        folded = [i for i in pictures if self.level(i) < Level.RAW]
+        folded = [i for i in pictures if self._engine.shown.level(i) < Level.RAW]
         if folded:
             self._engine.raise_to_raw(folded, "recalled attachment")
 
@@ -797,8 +455,6 @@ class Session:
 
     def _warn(self, text: str) -> None:
         _add_once(self.warnings, text)
-
-    # -- inside: store
 
     def _take_in(self, fresh: Sequence[Record]) -> None:
         messages, origins = [r.message for r in fresh], [r.origin for r in fresh]
@@ -907,20 +563,6 @@ class Session:
         if unmarked(known) == unmarked(given):
             return True
         return self._redact and dumps(known) == redact(dumps(given))
-
-
-def fit(
-    messages: Sequence[Message],
-    *,
-    budget: int | None = None,
-    format: str = "openai_chat",
-    origins: Sequence[str] = (),
-    **settings: Any,
-) -> View:
-    """One history in, the managed one out: what to send now, inside the budget. Takes the settings of `Session`."""
-    with Session(format=format, budget=budget, **settings) as session:
-        session.append(messages, origins)
-        return session.view()
 
 
 def _add_once(texts: list[str], text: str) -> None:

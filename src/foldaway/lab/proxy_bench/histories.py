@@ -1,0 +1,107 @@
+"""Made-up agents whose histories grow call by call, as bodies of Chat Completions requests. The same every time."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+MODEL = "gpt-4.1"
+"""Its window is larger than the largest history here, so that nothing folds unless a budget is asked for."""
+SYSTEM = "You are a careful build engineer. Answer in short sentences and name the file you changed."
+BYTES_A_TOKEN = 3.1
+"""Of this text, by o200k_base."""
+_NAMES = (
+    "api auth billing cache chart cli config core db docs email events jobs login media orders pages search".split()
+)
+_VERBS = "reads writes drops merges checks retries skips parses renames sorts caches splits counts".split()
+_TOOL = {
+    "type": "function",
+    "function": {
+        "name": "read_file",
+        "description": "The content of a file.",
+        "parameters": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
+    },
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    """Histories around one size."""
+
+    name: str
+    bytes: int
+    step_bytes: int
+    """What one call adds: a call and its result."""
+    budget: int
+    """Tokens, where folding is measured: about a third of the history, 64,000 at most."""
+
+    @property
+    def base(self) -> int:
+        """Calls that are history already when a session is first seen: up to 0.8 of the size."""
+        return max(1, int(self.bytes * 0.8) // self.step_bytes)
+
+    @property
+    def calls(self) -> int:
+        """Calls of one session: up to 1.2 of the size."""
+        return max(2, int(self.bytes * 0.4) // self.step_bytes)
+
+
+SIZES = {
+    size.name: size
+    for size in (
+        Size(name="10KB", bytes=10_000, step_bytes=600, budget=1_200),
+        Size(name="200KB", bytes=200_000, step_bytes=4_000, budget=20_000),
+        Size(name="2MB", bytes=2_000_000, step_bytes=8_000, budget=64_000),
+    )
+}
+
+
+@dataclass(slots=True)
+class Agent:
+    """One connection's agent: session after session, each call with a little more history."""
+
+    size: Size
+    name: str
+    stream: bool = False
+    _session: int = -1
+    _parts: list[bytes] = field(default_factory=list)
+
+    def body(self, call: int) -> tuple[bytes, bool]:
+        """The body of this agent's call, and whether it is the first of a session. O(size); calls come in order."""
+        session, position = divmod(call, self.size.calls)
+        if session != self._session:
+            self._session = session
+            self._parts = list(_messages(self.size, f"{self.name}/{session}"))
+        upto = 2 + 2 * (self.size.base + position)
+        head = f'{{"model":"{MODEL}","messages":['.encode()
+        tail = f'],"tools":[{json.dumps(_TOOL)}],"stream":{"true" if self.stream else "false"}}}'.encode()
+        return head + b",".join(self._parts[:upto]) + tail, position == 0
+
+
+def _messages(size: Size, seed: str) -> Iterator[bytes]:
+    rng = random.Random(seed)
+    yield _dump({"role": "system", "content": SYSTEM})
+    yield _dump({"role": "user", "content": f"Task {seed}: find out which module drops the orders."})
+    for call in range(size.base + size.calls):
+        path = f"src/{rng.choice(_NAMES)}/{rng.choice(_NAMES)}_{call}.py"
+        function = {"name": "read_file", "arguments": json.dumps({"path": path})}
+        tool_call = {"id": f"call_{rng.getrandbits(48):012x}", "type": "function", "function": function}
+        yield _dump({"role": "assistant", "content": f"Next I read {path}.", "tool_calls": [tool_call]})
+        text = _listing(rng, size.step_bytes - 330)
+        yield _dump({"role": "tool", "tool_call_id": tool_call["id"], "content": text})
+
+
+def _listing(rng: random.Random, size: int) -> str:
+    lines: list[str] = []
+    while size > 0:
+        name, verb = rng.choice(_NAMES), rng.choice(_VERBS)
+        line = f"{rng.randrange(900)}: {name}.{verb}(order={rng.randrange(10**6)}, path='lib/{name}/{verb}.py')"
+        lines.append(line)
+        size -= len(line) + 2
+    return "\n".join(lines)
+
+
+def _dump(value: object) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()

@@ -1,0 +1,83 @@
+"""What comes back: recalls by id and by words, and notes kept on purpose."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from foldaway.engine.recall import Recalled, as_data, recall, search
+from foldaway.engine.recall_tool import recall_tool
+from foldaway.model.wire import Message
+from foldaway.protocols import Hit
+from foldaway.protocols import Note as StoredNote
+from foldaway.session.core import Core
+
+
+class Recalling(Core):
+    """The part of a session that brings things back."""
+
+    def recall(self, reference: str | Sequence[str], find: str | None = None, *, for_view: bool = False) -> Recalled:
+        """Bring things back, byte for byte: ids, ranges, lines (`12:40-80`) or words; several in one call.
+
+        With `find`: the part about these words. What is recalled is protected for some steps (I7). An attachment is
+        its block as JSON; with `for_view` it is shown again in its place from the next view on.
+        """
+        found = recall(self._engine.log, reference, find, for_view=for_view)
+        if for_view:
+            self._show_attachments(found)
+        if found.items:
+            thrash = self._engine.fault(found.items)
+            for item in thrash:
+                self._warn(f"item #{item} was recalled {self._engine.faults[item]} times: it stays protected longer")
+            self._save()
+        return found
+
+    def recall_into_view(self, reference: str | Sequence[str], find: str | None = None) -> Recalled:
+        """Bring things back at the tail of the next view, as data: what a model asked for, served without its client.
+
+        The client's history stays as it is; the views from now on hold the recall where it came in.
+        """
+        wanted = [reference] if isinstance(reference, str) else list(reference)
+        found = self._engine.inject([f"{w} {find}" if find else w for w in wanted])
+        self._engine.fault(found.items)
+        self._show_attachments(found)
+        self._save()
+        return found
+
+    def recall_messages(self, reference: str | Sequence[str], find: str | None = None) -> list[Message]:
+        """Call and result, to append when the model itself asked: recalled text arrives at the tail, as data."""
+        found = self.recall(reference, find, for_view=True)
+        shown = reference if isinstance(reference, str) else ", ".join(reference)
+        arguments = {"ids": shown, **({"find": find} if find else {})}
+        call = f"recall_{self._engine.log.next_id}"
+        return self._wire.exchange(call, "recall", arguments, as_data(found, self._recall_chars()))
+
+    def recall_result(self, arguments: Mapping[str, Any]) -> str:
+        """The text to answer a model's own `recall` call with: framed as data, its marks unable to close the frame."""
+        found = self.recall(str(arguments.get("ids", "")), find=arguments.get("find"), for_view=True)
+        return as_data(found, self._recall_chars())
+
+    def recall_tool(self) -> dict[str, Any]:
+        """The definition of the recall tool in this session's format, to offer to the model."""
+        return recall_tool(self.format)
+
+    def search(self, query: str, limit: int = 10) -> list[Hit]:
+        """Notes and items about some words, notes first; any text is a legal query."""
+        store, mine = self._kept.notes()
+        hits = list(store.search(mine, query, limit))
+        for item in search(self._engine.log, query, limit):
+            hits.append(Hit(ref=str(item.id), text=f"{item.title}", score=0.0))
+        return hits[:limit]
+
+    def remember(self, text: str, *, key: str, at: str | None = None) -> StoredNote:
+        """Keep a note apart from the messages; the same key again tells the same subject anew."""
+        store, mine = self._kept.notes()
+        return store.put_note(mine, key=key, text=text, at=at)
+
+    def notes(self) -> list[StoredNote]:
+        store, mine = self._kept.notes()
+        return store.notes(mine)
+
+    def note(self, *, key: str | None = None, handle: str | None = None) -> StoredNote | None:
+        store, mine = self._kept.notes()
+        return store.note(mine, key=key, handle=handle)
