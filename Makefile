@@ -62,6 +62,7 @@ lock: $(READY)  ## pin the newest versions anew (needs uv on the PATH)
 	uv pip compile pyproject.toml --group dev $(LOCK_FLAGS) -o requirements-dev.lock
 	uv pip compile pyproject.toml --group peers $(LOCK_FLAGS) -o requirements-peers.lock
 	uv pip compile pyproject.toml --group models $(LOCK_FLAGS) -o requirements-models.lock
+	uv pip compile pyproject.toml --group agents $(LOCK_FLAGS) -o requirements-agents.lock
 	uv pip compile pyproject.toml --group adapters $(LOCK_FLAGS) -o requirements-adapters.lock
 
 # Versions and hashes only: no address of any registry.
@@ -104,7 +105,7 @@ test-models: models  ## tests with a real small model (minutes)
 	# Threads that spin while they wait starve each other where cores are shared; OpenMP reads this when it is loaded.
 	export OMP_WAIT_POLICY=passive FOLDAWAY_GGUF && \
 	  FOLDAWAY_GGUF="$$($(MODELS)/bin/python -c 'from foldaway.lab.likelihood.llama import model_file; print(model_file())')" && \
-	  $(MODELS)/bin/python -m pytest -q -rsP -W ignore tests/digesting/test_real_model.py tests/steering/test_real_model.py tests/lab/likelihood/test_llama.py $(ARGS)
+	  $(MODELS)/bin/python -m pytest -q -rsP -W ignore tests/digesting/test_real_model.py tests/steering/test_real_model.py tests/lab/likelihood/test_llama.py tests/proxy/test_real_model.py $(ARGS)
 
 # Agent frameworks, all that go together, for the adapters' tests: an environment of their own.
 ADAPTERS := .venv-adapters
@@ -122,3 +123,19 @@ test-adapters: adapters  ## every adapter against its framework, offline
 	# What the frameworks call outdated among themselves is not ours to mend; our own warnings are asserted in the tests.
 	LITELLM_LOCAL_MODEL_COST_MAP=True $(ADAPTERS)/bin/python -m pytest -q -W ignore tests/adapters $(ARGS)
 	LITELLM_LOCAL_MODEL_COST_MAP=True $(ADAPTERS)/bin/python -m pytest -q -W ignore tests/docs -k adapters $(ARGS)
+
+# Agent programs that nobody changed, in front of the proxy: an environment of their own.
+AGENTS := .venv-agents
+.PHONY: agents test-agents
+agents: $(AGENTS)/.ready  ## .venv-agents: agent programs for the proxy's tests
+
+$(AGENTS)/.ready: requirements-agents.lock pyproject.toml
+	@test -x $(AGENTS)/bin/python || $(PYTHON) -m venv --clear $(AGENTS)
+	@echo "setting up $(AGENTS) (about 900 MB) ..." >&2
+	@$(AGENTS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-agents.lock
+	@$(AGENTS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+test-agents: agents  ## agent programs through the proxy, two hundred calls each (minutes)
+	# -W ignore: what the programs leave open or call outdated among themselves is not ours to mend.
+	$(AGENTS)/bin/python -m pytest -q -rsP -W ignore tests/proxy/clients/test_agent_programs.py $(ARGS)

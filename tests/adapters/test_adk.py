@@ -44,9 +44,7 @@ class ScriptedLlm(BaseLlm):
     brain: Any
     ids: bool = True
 
-    async def generate_content_async(
-        self, llm_request: LlmRequest, stream: bool = False
-    ) -> AsyncIterator[LlmResponse]:
+    async def generate_content_async(self, llm_request: LlmRequest, stream: bool = False) -> AsyncIterator[LlmResponse]:
         wire = [json.loads(json.dumps(m)) for one in numbered(llm_request.contents) for m in CODEC.to_wire(one)]
         raw = [content.model_dump() for content in llm_request.contents]
         tools = [one.name for tool in llm_request.config.tools or () for one in tool.function_declarations or ()]
@@ -209,10 +207,14 @@ class TestContents:
         [wire] = CODEC.to_wire(said)
         cut = {**wire["content"][1], "input": {"topic": "o"}}
         [made] = CODEC.from_wire([{**wire, "content": [wire["content"][0], cut, wire["content"][2]]}], said)
-        thought, first, second = made.content.parts or ()
-        assert thought is (said.content.parts or ())[0]
-        assert (first.function_call.args, first.function_call.id, first.thought_signature) == ({"topic": "o"}, None, b"s")
-        assert second is (said.content.parts or ())[2]
+        thought, first, second = made.content.parts
+        assert thought is said.content.parts[0]
+        assert (first.function_call.args, first.function_call.id, first.thought_signature) == (
+            {"topic": "o"},
+            None,
+            b"s",
+        )
+        assert second is said.content.parts[2]
         [wire] = CODEC.to_wire(answered)
         [folded] = CODEC.from_wire([{**wire, "content": [{**wire["content"][1], "content": "gone"}]}], answered)
         response = folded.content.parts[0].function_response
@@ -235,7 +237,10 @@ class TestContents:
 
     def test_messages_of_our_own_are_made_whole(self) -> None:
         exchange: list[Message] = [
-            {"role": "assistant", "content": [{"type": "tool_use", "id": "r", "name": "recall", "input": {"ids": "#3"}}]},
+            {
+                "role": "assistant",
+                "content": [{"type": "tool_use", "id": "r", "name": "recall", "input": {"ids": "#3"}}],
+            },
             {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "r", "content": "text"}]},
         ]
         said, result = CODEC.from_wire(exchange, None)

@@ -208,6 +208,23 @@ class TestStrands(AdapterContract):
         assert "t3" not in [b.get("text") for m in session.messages for b in m["content"]]
         self.check(brain.seen)
 
+    def test_user_and_assistant_take_turns_as_bedrock_wants_it(self) -> None:
+        def script(n: int, request: Any) -> Reply:
+            return looking(1, last=look(f"topic-{n}"))(n, request)
+
+        brain = Brain(script)
+        agent = self.made(brain, conversation_manager=FoldawayConversationManager(budget=2 * BUDGET))
+        paper = {"document": {"format": "txt", "name": "p", "source": {"bytes": b"plan"}}}
+        for turn in range(12):
+            agent([{"text": f"Task {turn}."}, paper])
+        self.check(brain.seen, 2 * BUDGET)
+        for request in brain.seen:
+            roles = [m["role"] for m in request.raw]
+            assert all(one != other for one, other in zip(roles, roles[1:], strict=False))
+        last = [block for m in brain.seen[-1].raw for block in m["content"]]
+        assert [b["text"] for b in last if b.get("text", "").startswith("Task")] == [f"Task {n}." for n in range(12)]
+        assert last.count(paper) == 12
+
     def test_an_offloader_at_work_is_told_of(self) -> None:
         offloader = strands.tool(look, name=OFFLOADER, description="Brings back.")
         with pytest.warns(ContextWarning, match="context offloader is at work"):
@@ -236,7 +253,9 @@ class TestMessages:
     def test_what_stays_of_a_message_is_the_very_block_that_came(self) -> None:
         picture = {"image": {"format": "png", "source": {"bytes": b"\x00\x01"}}}
         paper = {"document": {"format": "pdf", "name": "p", "source": {"bytes": b"%PDF"}}}
-        like = {"role": "user", "content": [{"text": "see"}, picture, paper], "metadata": {"custom": {}}}
+        like: dict[str, Any] = {
+            "role": "user", "content": [{"text": "see"}, picture, paper], "metadata": {"custom": {}},
+        }  # fmt: skip
         [wire] = CODEC.to_wire(like)
         assert json.loads(json.dumps(wire)) == wire
         [made] = CODEC.from_wire([{**wire, "content": [{"type": "text", "text": "less"}, *wire["content"][1:]]}], like)
@@ -273,7 +292,10 @@ class TestMessages:
 
     def test_messages_of_our_own_are_made_whole(self) -> None:
         exchange: list[Message] = [
-            {"role": "assistant", "content": [{"type": "tool_use", "id": "r", "name": "recall", "input": {"ids": "#3"}}]},
+            {
+                "role": "assistant",
+                "content": [{"type": "tool_use", "id": "r", "name": "recall", "input": {"ids": "#3"}}],
+            },
             {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "r", "content": "text"}]},
             {"role": "user", "content": "[foldaway] note"},
         ]

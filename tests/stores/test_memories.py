@@ -75,7 +75,7 @@ def test_a_large_scope_is_judged_by_signs_and_a_strong_filter_stays_exact(monkey
 
     for module in (_mirror, _memory_words):
         monkeypatch.setattr(module, "FEW", 40)
-    monkeypatch.setattr(_mirror, "SHORTLIST", 60)
+    monkeypatch.setattr(_mirror, "LEAST_SHORTLIST", 60)
     with MemoryStore() as store:
         vectors = with_vectors(store, 1500, 24)
         rare = dict(list(vectors.items())[::50])
@@ -235,3 +235,26 @@ def test_deleting_the_last_session_of_a_user_keeps_their_memories() -> None:
         store.delete(store.open(SessionKey(user="ann", name="main")))
         assert [memory.text for memory in store.find_memories(ANN, Filter())] == ["kept"]
         assert store.users() == ["ann"]
+
+
+def test_the_index_of_words_is_cut_into_pieces_and_only_those_with_traces_are_merged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from foldaway.stores import sqlite
+
+    monkeypatch.setattr(sqlite, "PIECE_ROWS", 10)
+    with SqliteStore(tmp_path / "s.db") as store:
+        ids = [store.put_memories(ANN, [Memory(text=f"crane number{n}")])[0] for n in range(35)]
+        pieces = sqlite.pieces_of(store._connected(), "memory_words")
+        assert pieces == ["memory_words", "memory_words_1", "memory_words_2", "memory_words_3"]
+        assert len(store.by_words(ANN, Filter(), "crane", 99)) == 35
+        assert ids_of(store.by_words(ANN, Filter(), "number17", 9)) == [ids[17]]
+        merged: list[str] = []
+        store._connected().set_trace_callback(lambda sql: merged.append(sql) if "optimize" in sql else None)
+        store.forget_memories(ANN, [ids[17]])
+        assert [sql.split()[2] for sql in merged] == ["memory_words", "memory_words_1", "words"]
+        merged.clear()
+        store.forget_memories(ANN, [ids[30]])
+        assert [sql.split()[2] for sql in merged] == ["memory_words_3"]
+        assert store.by_words(ANN, Filter(), "number17", 9) == []
+    assert b"number17" not in (tmp_path / "s.db").read_bytes()

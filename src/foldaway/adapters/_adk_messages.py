@@ -77,7 +77,7 @@ def _answered(response: types.FunctionResponse, open_calls: Mapping[str, list[st
     if response.id:
         if response.id in waiting:
             waiting.remove(response.id)
-        return response.id
+        return str(response.id)
     return waiting.pop(0) if waiting else ""
 
 
@@ -137,6 +137,12 @@ def _part(
             )
         case "tool_result":
             return _response(block, by_id.get(block["tool_use_id"]), names)
+        case "image":
+            source = block["source"]
+            blob = types.Blob(data=base64.b64decode(source["data"]), mime_type=source["media_type"])
+            return types.Part(inline_data=blob)
+        case "part":
+            return types.Part.model_validate_json(json.dumps(block["part"]))
     return types.Part(text=str(block.get("text", "")))
 
 

@@ -113,7 +113,8 @@ def _made(message: Message, names: Mapping[str, str]) -> LLMMessage:
         case "system" | "developer":
             return SystemMessage(content=_text(content))
         case _:
-            return UserMessage(content=_text(content), source=SOURCE)
+            parts = [_part_back(part, {}) for part in content] if isinstance(content, list) else content or ""
+            return UserMessage(content=parts, source=SOURCE)
 
 
 def _text(content: Any) -> str:

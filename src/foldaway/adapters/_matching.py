@@ -112,9 +112,21 @@ class Translated(Generic[M]):
             places = near if names else range(after, len(self.wire))
             same = next((at for at in places if _same(self.wire[at], message)), None)
             at = same if same is not None else next(iter(near), None)
+            if at is None and isinstance(message.get("content"), list):
+                at = self._sharing(message, after)
             last = last if at is None else at
             found.append((None if at is None else self.sources[at], same is not None))
         return found
+
+    def _sharing(self, message: Message, after: int) -> int | None:
+        """Of which message some part was folded: a text pasted beside a picture, say. It shares the other blocks."""
+        for at in range(after, len(self.wire)):
+            came = self.wire[at]
+            content = came.get("content")
+            if came.get("role") == message.get("role") and isinstance(content, list):
+                if any(block in content for block in message["content"]):
+                    return at
+        return None
 
     def _callers(self) -> dict[tuple[str, Any], list[int]]:
         callers: dict[tuple[str, Any], list[int]] = {}

@@ -1,7 +1,7 @@
 """Strands' messages (Bedrock's blocks) as Anthropic Messages and back.
 
-Blocks of kinds that are only carried along go as `{"type": KIND, KIND: ...}` with bytes as base64; what stays of a
-message is the very block that came.
+Blocks of kinds that are only carried along go as `{"type": KIND, KIND: ...}`, with bytes as `{"base64": ...}`; what
+stays of a message is the very block that came.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ def _block(block: Mapping[str, Any]) -> Block:
         return _reasoning(block["reasoningContent"])
     if "image" in block and "bytes" in block["image"].get("source", {}):
         image = block["image"]
-        source = {"type": "base64", "media_type": f"image/{image['format']}", "data": _plain(image["source"]["bytes"])}
+        data = base64.b64encode(image["source"]["bytes"]).decode()
+        source = {"type": "base64", "media_type": f"image/{image['format']}", "data": data}
         return {"type": "image", "source": source}
     kind = next(iter(block), "text")
     return {"type": kind, kind: _plain(block.get(kind, ""))}
@@ -68,19 +69,27 @@ def _result_part(part: Mapping[str, Any]) -> Block:
 def _reasoning(content: Mapping[str, Any]) -> Block:
     said = content.get("reasoningText")
     if said is None:
-        return {"type": "redacted_thinking", "data": _plain(content.get("redactedContent", b""))}
+        return {"type": "redacted_thinking", "data": base64.b64encode(content.get("redactedContent", b"")).decode()}
     return {"type": "thinking", "thinking": said.get("text", ""), "signature": said.get("signature") or ""}
 
 
 def _plain(value: Any) -> Any:
     """The value as JSON has it."""
     if isinstance(value, bytes | bytearray):
-        return base64.b64encode(value).decode()
+        return {"base64": base64.b64encode(value).decode()}
     if isinstance(value, Mapping):
         return {str(key): _plain(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(part) for part in value]
     return value
+
+
+def _revived(value: Any) -> Any:
+    if isinstance(value, dict):
+        if set(value) == {"base64"}:
+            return base64.b64decode(value["base64"])
+        return {key: _revived(part) for key, part in value.items()}
+    return [_revived(part) for part in value] if isinstance(value, list) else value
 
 
 def _back(block: Block, came: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
@@ -90,8 +99,9 @@ def _back(block: Block, came: Mapping[str, Mapping[str, Any]]) -> Mapping[str, A
     match block.get("type"):
         case "tool_use":
             # What stood beside the call, such as a signature of the model's reasoning, stays.
-            use = next((b["toolUse"] for b in came.values() if b.get("toolUse", {}).get("toolUseId") == block["id"]), {})
-            return {"toolUse": {**use, "toolUseId": block["id"], "name": block["name"], "input": block["input"]}}
+            uses = (b["toolUse"] for b in came.values() if "toolUse" in b)
+            like = next((use for use in uses if use["toolUseId"] == block["id"]), None) or {}
+            return {"toolUse": {**like, "toolUseId": block["id"], "name": block["name"], "input": block["input"]}}
         case "tool_result":
             return {"toolResult": _result_back(block, came)}
         case "thinking":
@@ -100,6 +110,9 @@ def _back(block: Block, came: Mapping[str, Mapping[str, Any]]) -> Mapping[str, A
             source = block["source"]
             kind = str(source["media_type"]).rpartition("/")[2]
             return {"image": {"format": kind, "source": {"bytes": base64.b64decode(source["data"])}}}
+    kind = str(block.get("type"))
+    if kind != "text" and kind in block:
+        return {kind: _revived(block[kind])}
     return {"text": str(block.get("text", ""))}
 
 
@@ -107,7 +120,7 @@ def _result_back(block: Block, came: Mapping[str, Mapping[str, Any]]) -> dict[st
     content = block.get("content", "")
     parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
     results = (b["toolResult"] for b in came.values() if "toolResult" in b)
-    like = next((result for result in results if result["toolUseId"] == block["tool_use_id"]), {})
+    like = next((result for result in results if result["toolUseId"] == block["tool_use_id"]), None) or {}
     inside = {_key(_result_part(part)): part for part in like.get("content", ())}
     status = like.get("status", "error" if block.get("is_error") else "success")
     return {

@@ -156,7 +156,7 @@ def _system(config: types.GenerateContentConfig) -> str | None:
 
 
 def _definitions(config: types.GenerateContentConfig) -> list[Mapping[str, Any]]:
-    made = []
+    made: list[Mapping[str, Any]] = []
     for tool in config.tools or ():
         for one in getattr(tool, "function_declarations", None) or ():
             schema = one.parameters_json_schema

@@ -38,7 +38,6 @@ except ImportError as error:
 __all__ = ["ContextWarning", "FoldawayContext", "RecallTool"]
 
 
-
 class FoldawayContextConfig(BaseModel):
     """What `dump_component` writes."""
 
@@ -64,8 +63,8 @@ class FoldawayContext(ChatCompletionContext, Component[FoldawayContextConfig]): 
     ) -> None:  # fmt: skip
         """Takes the settings of `foldaway.Session`. `name`: of the session, needed with a store.
 
-        `system` and `tools`: as the agent has them, so that they count towards the budget and `@foldaway.tool` is heard;
-        AutoGen does not tell a context. Raises SettingsError for a tool of the user's named recall.
+        `system` and `tools`: as the agent has them, so that they count towards the budget and `@foldaway.tool` is
+        heard; AutoGen does not tell a context. Raises SettingsError for a tool of the user's named recall.
         """
         super().__init__(initial_messages)
         if store is not None and not name:
@@ -75,7 +74,7 @@ class FoldawayContext(ChatCompletionContext, Component[FoldawayContextConfig]): 
         )
         self.tools: list[Any] = [RecallTool(self)] if recall == "tool" else []
         self.name = name or "main"
-        self._config = {"budget": budget, "store": store, "recall": recall, "settings": settings}
+        self._config: dict[str, Any] = {"budget": budget, "store": store, "recall": recall, "settings": settings}
         self._system, self._definitions = system, [self._definition(tool) for tool in tools]
 
     def session(self) -> Session:
@@ -99,11 +98,10 @@ class FoldawayContext(ChatCompletionContext, Component[FoldawayContextConfig]): 
         return {"type": "function", "function": dict(tool.schema)}
 
     def _to_config(self) -> FoldawayContextConfig:
-        given = dict(self._config)
-        if not isinstance(given["store"], str | None):
+        if not isinstance(self._config["store"], str | None):
             raise SettingsError("a context with a store that is an object cannot be dumped: give the store as text")
         return FoldawayContextConfig(
-            **given, name=self.name, system=self._system, initial_messages=self._initial_messages
+            **self._config, name=self.name, system=self._system, initial_messages=self._initial_messages
         )
 
     @classmethod

@@ -130,7 +130,11 @@ class Foldaway(AbstractCapability[Any]):  # type: ignore[misc, unused-ignore]
         settings: Mapping[str, Any] = {} if self._budgeted else ctx.model_settings or {}
         try:
             return await self.folding.afold(
-                list(messages), key=ctx.conversation_id, model=name, max_output_tokens=settings.get("max_tokens"), **fixed
+                list(messages),
+                key=ctx.conversation_id,
+                model=name,
+                max_output_tokens=settings.get("max_tokens"),
+                **fixed,
             )
         except OverBudget as error:
             raise ContextOverflow(error, name) from error

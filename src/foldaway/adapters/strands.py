@@ -118,7 +118,9 @@ class FoldawayConversationManager(ConversationManager):  # type: ignore[misc, un
     def _attach(self, event: AgentInitializedEvent) -> None:
         agent = event.agent
         if self._name and self._named not in (None, agent):
-            raise SettingsError(f"the conversation manager with the name {self._name} has an agent already: one for each")
+            raise SettingsError(
+                f"the conversation manager with the name {self._name} has an agent already: one for each"
+            )
         self._named = agent
         if self._stored and not self._name and getattr(agent, "_session_manager", None) is None:
             raise SettingsError("with a store, give the agent a session_manager, or the conversation manager a name=")
@@ -147,7 +149,7 @@ class FoldawayConversationManager(ConversationManager):  # type: ignore[misc, un
         if OFFLOADER in registry:
             self.folding.warn(OFFLOADING)
         for spec in context.tool_specs:
-            declared = declaration(getattr(registry.get(spec["name"]), "_tool_func", None))
+            declared = declaration(registry.get(spec["name"]))
             if declared is not None:
                 self.folding.declare(replace(declared, tool=spec["name"]))
         system = context.system_prompt
@@ -160,7 +162,7 @@ class FoldawayConversationManager(ConversationManager):  # type: ignore[misc, un
     def _managed(self, context: InvokeModelContext, folded: Folded[Any], transient: list[Any]) -> InvokeModelContext:
         other: dict[str, Any] = {}
         if folded.changed:
-            other["messages"] = _joined(folded.messages, transient)
+            other["messages"] = _alternating(_joined(folded.messages, transient))
         if self._recall is not None and not folded.recallable:
             other["tool_specs"] = [spec for spec in context.tool_specs if spec["name"] != RECALL]
         return context.replace(**other) if other else context
@@ -195,6 +197,17 @@ def _joined(messages: list[Any], transient: list[Any]) -> list[Any]:
     if messages and messages[-1]["role"] == "user":
         return [*messages[:-1], {**messages[-1], "content": [*messages[-1]["content"], *transient]}]
     return [*messages, {"role": "user", "content": transient}]
+
+
+def _alternating(messages: list[Any]) -> list[Any]:
+    """Bedrock wants user and assistant in turn: what became neighbours speaks as one, block by block as it came."""
+    out: list[Any] = []
+    for message in messages:
+        if out and out[-1]["role"] == message["role"]:
+            out[-1] = {**out[-1], "content": [*out[-1]["content"], *message["content"]]}
+        else:
+            out.append(message)
+    return out
 
 
 def _usage(usage: Mapping[str, Any]) -> dict[str, int]:

@@ -34,7 +34,9 @@ Policy = Annotated[str, typer.Option(help="Policy by name; `foldaway policies` l
 Budget = Annotated[int, typer.Option(min=1, help="Most tokens of a request, system prompt and tools included.")]
 Call = Annotated[int | None, typer.Option(help="Stop before this call, from 0; without it, at the end of the session.")]
 SessionName = Annotated[str, typer.Option("--session", help="Which session of a file (or store) with several.")]
-StoreUrl = Annotated[str, typer.Option("--store", help="Look into a store instead of a file: sqlite:///PATH, postgresql://...")]
+StoreUrl = Annotated[
+    str, typer.Option("--store", help="Look into a store instead of a file: sqlite:///PATH, postgresql://...")
+]
 User = Annotated[str, typer.Option(help="Whose session in the store.")]
 Joined = Annotated[bool, typer.Option("--joined", help="All sessions of a file as one, one after the other.")]
 LowShare = Annotated[
@@ -186,6 +188,29 @@ def show(
 
 
 @app.command(epilog=EPILOG)
+def ledger(
+    file: Annotated[str, typer.Argument(help="A recorded session; none with --store.")] = "",
+    call: Call = None,
+    budget: Budget = 16_000,
+    policy: Policy = "auto",
+    model: Model = "",
+    session: SessionName = "",
+    joined: Joined = False,
+    store: StoreUrl = "",
+    user: User = "default",
+    json: Json = False,
+) -> None:
+    """Every decision of a session, call by call: what was done to how many items, the tokens freed, and why.
+
+    A file is replayed under the budget and policy; of a store (--store with --session) its own ledger is shown.
+    """
+    from foldaway.cli import report
+
+    where = report.Where(file, call, budget, policy, model, session, joined, store, user)
+    report.ledger(where, as_json=json)
+
+
+@app.command(epilog=EPILOG)
 def perceive(
     file: Annotated[str, typer.Argument(help="A recorded session; none with --store.")] = "",
     call: Call = None,
@@ -328,6 +353,23 @@ def serve(
         most_body_bytes=most_body_bytes, most_upstream_bytes=most_upstream_bytes, most_requests=most_requests,
         most_sessions=most_sessions,
     )  # fmt: skip
+
+
+@app.command(epilog=EPILOG)
+def mcp(
+    store: Annotated[
+        str, typer.Option(help="Where the session is kept: sqlite:///PATH or postgresql://...")
+    ] = "sqlite:///foldaway.db",
+    session: Annotated[str, typer.Option(help="Which session of the store.")] = "default",
+    user: User = "default",
+) -> None:
+    """An MCP server over stdio for one stored session: search, recall, pin, why.
+
+    For agents that speak MCP, beside whatever manages their context. Needs the extra: pip install 'foldaway[mcp]'.
+    """
+    from foldaway.cli import serving
+
+    serving.serve_mcp(store, session, user)
 
 
 @app.command(epilog=EPILOG)

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from foldaway.cli import benchmarking, fitting, inspecting, perceiving, replaying
+from foldaway.cli import benchmarking, deciding, fitting, inspecting, perceiving, replaying
 from foldaway.cli import demo as demonstration
 from foldaway.cli.inputs import many_sessions, one_session
 from foldaway.cli.output import clipped, say, show_bytes, show_json, warn
@@ -143,6 +143,19 @@ def perceive(where: Where, items: int, *, as_json: bool) -> None:
             show_json({**head, **perception.as_json()})
         else:
             write(perceiving.panel(perception, scene.name, scene.call, items))
+
+
+def ledger(where: Where, *, as_json: bool) -> None:
+    with where.open() as scene:
+        rows = deciding.decisions(scene.session.ledger)
+        if as_json:
+            show_json({"session": scene.name, "calls": scene.call, "decisions": rows})
+            return
+        write(deciding.table(rows))
+        if rows:
+            write("")
+            for line in deciding.totals(rows):
+                write(line)
 
 
 def recall(where: Where, references: Sequence[str], find: str | None, *, as_json: bool) -> int:

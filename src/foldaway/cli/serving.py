@@ -1,4 +1,4 @@
-"""`foldaway serve`: the proxy from the command line."""
+"""`foldaway serve` and `foldaway mcp`: the servers from the command line."""
 
 from __future__ import annotations
 
@@ -28,6 +28,13 @@ def serve(host: str, port: int, *, workers: int, log_json: bool, grace_seconds: 
         sys.stderr.flush()
 
     running.serve(chosen, serving, listening=listening)
+
+
+def serve_mcp(store: str, session: str, user: str) -> None:
+    """Serve one session's tools over stdio. Raises MissingExtra, SettingsError."""
+    from foldaway.adapters import mcp_server
+
+    mcp_server.serve(store, session, user=user)
 
 
 def pointer(settings: Any, host: str, port: int) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -184,7 +185,8 @@ class LabelCache:
         if self._folder is None:
             return
         self._folder.mkdir(parents=True, exist_ok=True)
-        part = self._folder / f"{key}.part"
+        # A name of its own: another process may be writing the very same labels.
+        part = self._folder / f"{key}.{os.getpid()}.part"
         part.write_text(json.dumps(labels_to_json(labels)), "utf-8")
         part.replace(self._folder / f"{key}.json")
 

@@ -21,13 +21,14 @@ from foldaway.proxy.exchange import App, Exchange, Receive, Scope, Send
 from foldaway.proxy.fallback import Fallback
 from foldaway.proxy.gate import Refused
 from foldaway.proxy.health import ready
+from foldaway.proxy.jsons import dumps
 from foldaway.proxy.learned import Learned
 from foldaway.proxy.metrics import CONTENT_TYPE
 from foldaway.proxy.places import Places
 from foldaway.proxy.records import GONE, Record, Records
 from foldaway.proxy.settings import ProxySettings
 from foldaway.proxy.tenants import Tenants
-from foldaway.proxy.turn import Turns, dump, warm_up
+from foldaway.proxy.turn import Turns, warm_up
 from foldaway.proxy.upstream import Upstream, back, onward
 from foldaway.settings.parts import make_store
 
@@ -134,7 +135,7 @@ class ProxyApp:
             raise ConnectionAbortedError(message)
         dialect = BY_PATH.get(exchange.path)
         answers = BY_FORMAT[dialect.format if dialect else "openai_chat"]
-        content = dump(answers.error(status, f"foldaway: {message}", code))
+        content = dumps(answers.error(status, f"foldaway: {message}", code))
         again = [(b"retry-after", b"1")] if status == 503 else []
         await exchange.whole(status, content, extra=[(b"x-foldaway-error", code.encode()), *again])
 

@@ -16,9 +16,10 @@ from foldaway.proxy.dialects import Dialect
 from foldaway.proxy.exchange import Exchange
 from foldaway.proxy.fallback import reason
 from foldaway.proxy.gate import Refused
+from foldaway.proxy.jsons import dumps
 from foldaway.proxy.places import Incoming, Unknown
 from foldaway.proxy.told import MAY_TELL, Refusal, Tail, refusal_of
-from foldaway.proxy.turn import Prepared, dump
+from foldaway.proxy.turn import Prepared
 from foldaway.proxy.upstream import Headers, back, onward, plain, raw_body
 
 if TYPE_CHECKING:
@@ -164,7 +165,7 @@ class Call:
         if read is not None:
             found = read[1]
             if earlier or found.recalls:
-                content, rewritten = dump(self.answers.joined(list(earlier), read[0], prepared.listening)), True
+                content, rewritten = dumps(self.answers.joined(list(earlier), read[0], prepared.listening)), True
             await self._after(prepared, found.usage, found.id, list(found.output), found)
         self.record.rounds, self.record.rewritten = len(earlier), rewritten
         headers = self._headers(first, changed=True) if rewritten else self._headers(answer, changed=False)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import NamedTuple, Protocol
@@ -55,18 +55,28 @@ class Chain:
 
 def chain(messages: Sequence[Message], seed: str, *, marked: bool = True) -> Chain:
     """The chain of a history. `marked` False: no message holds a cache mark, which saves a copy. O(size)."""
-    state = blake2b(seed.encode("utf-8", "surrogatepass"), digest_size=HASH_BYTES).digest()
-    links: list[str] = []
-    for message in messages:
-        state = blake2b(state + _canonical(unmarked(message) if marked else message), digest_size=HASH_BYTES).digest()
-        links.append(state.hex())
-    return Chain(tuple(links))
+    return extended((), [digest(unmarked(m) if marked else m) for m in messages], root(seed))
 
 
-def _canonical(message: Message) -> bytes:
-    """The same bytes for the same message, whatever order its keys came in."""
+def root(seed: str) -> bytes:
+    """What the first link of a chain is over, beside the first message."""
+    return blake2b(seed.encode("utf-8", "surrogatepass"), digest_size=HASH_BYTES).digest()
+
+
+def extended(links: tuple[str, ...], digests: Iterable[bytes], start: bytes = b"") -> Chain:
+    """A chain, and behind it messages of these digests. `start`: the root, where the chain has no links yet."""
+    state = bytes.fromhex(links[-1]) if links else start
+    fresh: list[str] = []
+    for each in digests:
+        state = blake2b(state + each, digest_size=HASH_BYTES).digest()
+        fresh.append(state.hex())
+    return Chain((*links, *fresh))
+
+
+def digest(message: Message) -> bytes:
+    """The hash of one message without cache marks: the same whatever order its keys came in."""
     text = json.dumps(message, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    return text.encode("utf-8", "surrogatepass")
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=HASH_BYTES).digest()
 
 
 class Chains:

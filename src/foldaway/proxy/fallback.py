@@ -16,8 +16,9 @@ from foldaway.errors import FoldawayError, OverBudget
 from foldaway.model.wire import Message
 from foldaway.proxy.dialects import Dialect
 from foldaway.proxy.gate import Refused
+from foldaway.proxy.jsons import dumps
 from foldaway.proxy.places import BOUNDLESS, Incoming, Places
-from foldaway.proxy.turn import Prepared, dump
+from foldaway.proxy.turn import Prepared
 from foldaway.proxy.weight import size_of
 from foldaway.session import Session
 from foldaway.wire import get_wire
@@ -75,7 +76,7 @@ class Fallback:
         view = session.view()
         if not session.folds and view.messages == asked.messages:
             return Prepared(body=raw, changed=False, view=view, why=why)
-        return Prepared(body=dump(dialect.write(body, view, None)), changed=True, view=view, why=why)
+        return Prepared(body=dumps(dialect.write(body, view, None)), changed=True, view=view, why=why)
 
 
 def shortened(format: str, messages: list[Message], most_bytes: int) -> list[Message]:

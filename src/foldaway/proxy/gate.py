@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import json
 import zlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from foldaway.errors import FoldawayError
+from foldaway.proxy import jsons
 from foldaway.proxy.settings import ProxySettings
 
 TOKEN_PATH = "/t/"
@@ -101,7 +101,7 @@ def decoded(raw: bytes, encoding: str, most_bytes: int) -> bytes | None:
 def parse(raw: bytes, most_depth: int, most_messages: int = 100_000) -> dict[str, Any] | None:
     """The body as an object; None when it is not one. Raises Refused where it is nested or listed beyond reason."""
     try:
-        body = json.loads(raw)
+        body = jsons.loads(raw)
     except RecursionError:
         raise Refused(400, "the body is nested too deeply", "too_deep") from None
     except ValueError:

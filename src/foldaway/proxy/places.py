@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from foldaway.errors import FoldawayError, MovedOn
 from foldaway.model.wire import Message
 from foldaway.protocols import Store
-from foldaway.proxy.chains import Chain, Chains, Place, chain
+from foldaway.proxy.chains import Chain, Chains, Place
 from foldaway.proxy.dialects import Asked
+from foldaway.proxy.heads import Heads
 from foldaway.proxy.learned import Learned
 from foldaway.proxy.settings import ProxySettings
 from foldaway.proxy.shelf import Desk, Key, Shelf
@@ -57,6 +58,7 @@ class Places:
     def __init__(self, settings: ProxySettings, store: Store, learned: Learned) -> None:
         self.settings, self.store = settings, store
         self.chains = Chains(store)
+        self.heads = Heads(settings.most_sessions)
         self.shelf = Shelf(settings.most_sessions)
         self._learned = learned
 
@@ -69,9 +71,9 @@ class Places:
         asked = incoming.asked
         messages = self._whole(incoming) if asked.previous else asked.messages
         seed = f"{asked.format}\0{asked.group}\0{incoming.name}"
-        links = chain(messages, seed, marked=incoming.marked)
+        links = self.heads.chain(incoming.tenant, seed, messages, marked=incoming.marked)
         place = self.chains.find(incoming.tenant, links)
-        if place is None:
+        if place is None or place.length < _opening(messages):
             name = incoming.name or f"auto-{links.links[-1]}"
             place = Place(name, 0, 0)
         key = (incoming.tenant, place.session, place.branch)
@@ -89,6 +91,7 @@ class Places:
                 raise
         self.shelf.put(key, desk)
         self.chains.note(incoming.tenant, links, place.session, desk.session.branch, place.length)
+        self.heads.keep(key, seed, messages, links, marked=incoming.marked)
         return Seat(key=key, desk=desk, links=links, fresh=len(messages) - place.length)
 
     def _on(self, incoming: Incoming, place: Place, desk: Desk, messages: list[Message]) -> Desk:
@@ -121,6 +124,7 @@ class Places:
             branch=branch, quirks=asked.quirks, recall=self._recall(asked), fixed_over_budget="send",
             redact=self.settings.redact,
         )  # fmt: skip
+        session.lends = True
         return Desk(session=session, length=len(session.messages))
 
     def budget(self, incoming: Incoming) -> int:
@@ -163,3 +167,11 @@ class Places:
         with desk.held(self.settings.time_limit_seconds):
             known = desk.session.messages[: place.length]
         return [*known, *output, *incoming.asked.messages]
+
+
+def _opening(messages: Sequence[Message]) -> int:
+    """Messages up to the first one that is not an instruction: all agents of one program have those in common."""
+    for number, message in enumerate(messages):
+        if message.get("role") not in ("system", "developer"):
+            return number + 1
+    return len(messages)

@@ -5,7 +5,6 @@ Synchronous; the app hands each step to a thread. Whatever fails here, there is 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,6 +14,7 @@ from foldaway.model.plan import Commit
 from foldaway.model.view import View
 from foldaway.proxy.answers import Listening, Recall
 from foldaway.proxy.dialects import Dialect
+from foldaway.proxy.jsons import dumps
 from foldaway.proxy.places import Incoming, Places, Seat
 from foldaway.proxy.shelf import Busy
 from foldaway.proxy.weight import DOWN_TO, shed
@@ -104,7 +104,7 @@ class Turns:
             return Prepared(body=raw, changed=False, seat=seat, view=view, history_tokens=view.tokens)
         changed = dialect.write(body, view, view.tools if listening.tool else None)
         return Prepared(
-            body=dump(changed), changed=True, seat=seat, view=view, listening=listening, history_tokens=session.count()
+            body=dumps(changed), changed=True, seat=seat, view=view, listening=listening, history_tokens=session.count()
         )
 
     def recall(self, seat: Seat, recalls: Sequence[Recall]) -> None:
@@ -126,11 +126,3 @@ def warm_up() -> None:
         session = Session(format=format, budget=1_000)
         session.append([{"role": "user", "content": "hello"}])
         session.view()
-
-
-def dump(body: Mapping[str, Any]) -> bytes:
-    """A body as bytes; lone surrogates stay JSON escapes, since bytes cannot hold them."""
-    try:
-        return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
-    except UnicodeEncodeError:
-        return json.dumps(body, separators=(",", ":")).encode()

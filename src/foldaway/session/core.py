@@ -44,6 +44,8 @@ DEFAULT_WINDOW = 8_000
 MOST_RETRIES = 64
 """How often an append is tried again when other processes write to the same session."""
 
+FACTOR_PLACES = 3
+"""Of the correction by reported usage: what is finer is noise, and each change is a line in the ledger."""
 RECALL_CHARS = 24_000
 """A recall brings at most this many characters into a view at once; the rest by range of lines."""
 
@@ -107,6 +109,11 @@ class Core:
             raise SettingsError(f"recall {recall!r}: expected directive, tool or none") from None
         self.format = format
         self.warnings: list[str] = []
+        self.lends = False
+        """Views share their messages with each other and with the session, and nobody may change them: for callers
+        that only send them, in a time that does not grow with the view."""
+        self._lent: dict[int, tuple[Message, Message]] = {}
+        self._fixed_known: tuple[int, int] | None = None
         self._wire = get_wire(format)
         self._model, self._max_output = model, max_output_tokens
         self._system, self._tools = copy(system), copy(list(tools)) if tools is not None else None
@@ -230,7 +237,7 @@ class Core:
         check_fixed(self._engine, *self._fixed_parts(), budget, may_send=self._fixed_over == "send")
         cold = cache_cold or (idle_seconds is not None and self._prices.cold_after(idle_seconds))
         messages, tokens, commit = self._engine.view(cold=cold)
-        messages = [clean(m) for m in messages]
+        messages = self._sendable(messages)
         self._own_tokens = tokens
         view = self._as_view(messages, tokens, budget, commit)
         self._save()
@@ -292,21 +299,28 @@ class Core:
     def _recount(self) -> None:
         """Count everything anew for another model; what was decided stays."""
         self._counter = RequestCounter(get_counter(self._model, self.format), self.format)
+        self._fixed_known = None
         saved = self._engine.unsaved
         self._rebuild(self._kept.records(), list(self._engine.entries))
         self._engine.unsaved = saved
 
     def set_prompt(self, *, system: Any = None, tools: Sequence[Any] | None = None) -> None:
         """The system prompt and tools of the coming calls, for clients that send them anew with each."""
-        self._system, self._tools = copy(system), copy(list(tools)) if tools is not None else None
+        told = None if tools is None else list(tools)
+        if (system, told) == (self._system, self._tools):
+            return
+        self._system, self._tools, self._fixed_known = copy(system), copy(told), None
         self._engine.fixed_tokens = self._fixed()
 
     def report_usage(self, usage: Mapping[str, Any] | None) -> None:
         """What the provider reported for the last view, in its own fields: corrects the count from now on."""
         own = self._own_tokens or self._fixed() + sum(self._engine.log.turn_tokens)
-        if self._calibration.report(usage, own):
-            self._engine.factor = max(1.0, round(self._calibration.factor, 4))
-            self._engine._record({"type": "usage", "factor": self._engine.factor})
+        if not self._calibration.report(usage, own):
+            return
+        factor = max(1.0, round(self._calibration.factor, FACTOR_PLACES))
+        if factor != self._engine.factor:
+            self._engine.factor = factor
+            self._engine._record({"type": "usage", "factor": factor})
             self._save()
 
     def close(self) -> None:
@@ -332,7 +346,7 @@ class Core:
         budget = Budget(tokens=self._budget or DEFAULT_WINDOW, low_share=self._low, high_share=self._high)
         return Engine(
             log=log, planner=planner, stubs=self._stubs, budget=budget, fixed_tokens=self._fixed(),
-            factor=max(1.0, round(self._calibration.factor, 4)), reserve_share=self._reserve,
+            factor=max(1.0, round(self._calibration.factor, FACTOR_PLACES)), reserve_share=self._reserve,
             triggers=self._triggers,
         )  # fmt: skip
 
@@ -341,7 +355,18 @@ class Core:
 
     def _fixed_parts(self) -> tuple[int, int]:
         """Tokens of the system prompt and of the tools."""
-        return self._counter.system(self._system), self._counter.tools(self._view_tools())
+        if self._fixed_known is None:
+            self._fixed_known = self._counter.system(self._system), self._counter.tools(self._view_tools())
+        return self._fixed_known
+
+    def _sendable(self, messages: Sequence[Message]) -> list[Message]:
+        """The messages of a view as they go out: copies, unless the session lends them."""
+        if not self.lends:
+            return [clean(m) for m in messages]
+        # By identity, kept beside the original so that it stays that one's.
+        before = self._lent
+        self._lent = {id(m): before.get(id(m)) or (m, clean(m)) for m in messages}
+        return [self._lent[id(m)][1] for m in messages]
 
     def _view_tools(self) -> list[Any] | None:
         if self._stubs.recall is not RecallBy.TOOL:
@@ -396,7 +421,8 @@ class Core:
             self._warn(f"message {repair.position}: {repair.what}")
         shown, items = self._engine.shown, self._engine.log.items
         return View(
-            messages=messages, system=copy(self._system), tools=copy(self._view_tools()), tokens=tokens,
+            messages=messages, system=self._system if self.lends else copy(self._system),
+            tools=self._view_tools() if self.lends else copy(self._view_tools()), tokens=tokens,
             budget=budget, missing_tokens=missing, largest=named, warnings=tuple(warnings), commit=commit,
             step=self._engine.log.step, _covers=lambda i: _covered(i, shown.note, shown.level(i), items),
         )  # fmt: skip

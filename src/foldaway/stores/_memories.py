@@ -106,7 +106,7 @@ class SqlMemories(SqlBase):
                 db.run("INSERT INTO contradictions VALUES (?, ?) ON CONFLICT DO NOTHING", *pair)
 
     def forget_memories(self, reader: Reader, ids: Sequence[str]) -> int:
-        """Merging the word index, so that no trace stays in it, takes time: seconds at a million memories."""
+        """Merging a piece of the word index, so that no trace stays in it, takes about a second in a large store."""
         wanted = list(dict.fromkeys(handle for public in ids if (handle := handle_of(public)) is not None))
         with self._deciding(reader) as (db, who):
             mine = sorted(row[0] for row in by_handle(db, who, wanted) if row[3] == who.tenant)

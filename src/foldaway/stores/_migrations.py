@@ -95,5 +95,16 @@ _SECOND = (
         tokenize = "ascii tokenchars '!#$%&()*+,-./:;<=>?@[\]^_{|}~'")""",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND)
+PIECE_OF_WORDS = r"""CREATE VIRTUAL TABLE IF NOT EXISTS {} USING fts5 (
+    terms, content = '', detail = none, columnsize = 0,
+    tokenize = "ascii tokenchars '!#$%&()*+,-./:;<=>?@[\]^_{{|}}~'")"""
+"""A further piece of the index of memories' words, made when the first of its rows comes."""
+
+_THIRD = (
+    # Indexes of words in which traces of what was deleted are left: a file of an earlier step may have some.
+    "CREATE TABLE unindexed (piece TEXT PRIMARY KEY) WITHOUT ROWID",
+    "INSERT INTO unindexed VALUES ('words'), ('memory_words')",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND, _THIRD)
 """Step n (counted from 1) leads from version n - 1 to n."""

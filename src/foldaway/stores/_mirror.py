@@ -32,7 +32,8 @@ MOST_BYTES = 3 << 30
 """All mirrors of a store together; the one used longest ago makes room. One that is larger is kept while it is used."""
 BITS = 512
 SHORTLIST = 16_384
-"""Compared in full, of all."""
+LEAST_SHORTLIST = 4_096
+"""Of a scope a sixteenth is compared in full, but no more than the first and no less than the second."""
 PASSING = 4_096
 """Put to a filter, the nearest first."""
 _MORE = 50
@@ -194,7 +195,8 @@ class Mirror:
         if not count:
             return []
         if count > FEW and self._signs is not None:
-            positions = self._signs.nearest(query, max(2 * limit, SHORTLIST), positions)
+            compared = max(2 * limit, LEAST_SHORTLIST, min(SHORTLIST, count // 16))
+            positions = self._signs.nearest(query, compared, positions)
         elif positions is None:
             positions = np.arange(self._count)
         rows = self._rows[positions]

@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from foldaway.errors import StoreError
 from foldaway.stores import _wal
-from foldaway.stores._migrations import MIGRATIONS
+from foldaway.stores._migrations import MIGRATIONS, PIECE_OF_WORDS
 from foldaway.stores._sql import SqlStore
 from foldaway.stores._tables import Row, Transaction
 from foldaway.stores._times import Clock
@@ -27,6 +27,7 @@ from foldaway.stores._vectors import BlobVectors
 BUSY_SECONDS = 30.0
 """How long a call waits for other processes before it gives up with a StoreError."""
 APPLICATION_ID = 0x466F6C64
+PIECE_ROWS = 1 << 17
 _MEMORY = ":memory:"
 _T = TypeVar("_T")
 _MAKING = threading.Lock()
@@ -88,18 +89,52 @@ class _SqliteTransaction(Transaction):
         return "NOT INDEXED"
 
     def index_words(self, index: str, row: int, words: Sequence[str]) -> None:
-        self.run(f"INSERT INTO {index} (rowid, terms) VALUES (?, ?)", row, " ".join(words))
+        self.index_words_of(index, [(row, words)])
+
+    def index_words_of(self, index: str, rows: Iterable[tuple[int, Sequence[str]]]) -> None:
+        made: set[str] = set()
+        for row, words in rows:
+            piece = piece_of(index, row)
+            if piece != index and piece not in made:
+                self.run(PIECE_OF_WORDS.format(piece))
+                made.add(piece)
+            self.run(f"INSERT INTO {piece} (rowid, terms) VALUES (?, ?)", row, " ".join(words))
 
     def unindex_words(self, index: str, row: int, words: Sequence[str]) -> None:
-        self.run(f"INSERT INTO {index} ({index}, rowid, terms) VALUES ('delete', ?, ?)", row, " ".join(words))
+        piece = piece_of(index, row)
+        self.run(f"INSERT INTO {piece} ({piece}, rowid, terms) VALUES ('delete', ?, ?)", row, " ".join(words))
+        # Traces of the words stay in the index until it is merged.
+        self.run("INSERT OR IGNORE INTO unindexed VALUES (?)", piece)
 
     def rows_with(
         self, index: str, words: Sequence[str], *, prefix: bool = False, most: int | None = None
     ) -> list[int]:
         # Terms hold no double quote, so inside a pair of them nothing is an operator.
         query = " ".join(f'"{word}"*' if prefix else f'"{word}"' for word in words)
-        sql = f"SELECT rowid FROM {index} WHERE {index} MATCH ? ORDER BY rowid LIMIT ?"
-        return [row for (row,) in self.rows(sql, query, -1 if most is None else most)]
+        found: list[int] = []
+        for piece in pieces_of(self._connection, index):
+            if most is not None and len(found) >= most:
+                break
+            sql = f"SELECT rowid FROM {piece} WHERE {piece} MATCH ? ORDER BY rowid LIMIT ?"
+            found += [row for (row,) in self.rows(sql, query, -1 if most is None else most - len(found))]
+        return found
+
+
+def piece_of(index: str, row: int) -> str:
+    """The table that indexes this row.
+
+    Deleting for good means merging a whole index, so that of memories is cut into pieces of `PIECE_ROWS` rows.
+    """
+    number = row // PIECE_ROWS if index == "memory_words" else 0
+    return f"{index}_{number}" if number else index
+
+
+def pieces_of(connection: sqlite3.Connection, index: str) -> list[str]:
+    """All tables of an index, lowest rows first."""
+    if index != "memory_words":
+        return [index]
+    found = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'memories'").fetchone()
+    return [piece_of(index, number * PIECE_ROWS) for number in range((found[0] if found else 0) // PIECE_ROWS + 1)]
 
 
 class SqliteStore(SqlStore):
@@ -268,8 +303,9 @@ class SqliteStore(SqlStore):
             # The word index keeps deleted words until its segments are merged into one, and the log keeps old
             # pages until it is emptied.
             with _begun(connection, "BEGIN IMMEDIATE"):
-                for index in ("words", "memory_words"):
+                for (index,) in connection.execute("SELECT piece FROM unindexed ORDER BY piece").fetchall():
                     connection.execute(f"INSERT INTO {index} ({index}) VALUES ('optimize')")
+                connection.execute("DELETE FROM unindexed")
             (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             if busy:
                 raise StoreError(

@@ -199,7 +199,9 @@ def test_bytes_that_are_no_stream_go_on_as_they_came(format: str, data: bytes, s
     assert out == data
 
 
-JUNK = st.sampled_from([None, True, -1, 99, 0.5, "", "recall", "text", "[RETRIEVE: x]", [], {}, [[]], [{}], {"a": 1}])
+JUNK: Any = st.sampled_from(
+    [None, True, -1, 99, 0.5, "", "recall", "text", "[RETRIEVE: x]", [], {}, [[]], [{}], {"a": 1}]
+)
 REAL = {
     format: reply_stream(format, Reply(text="a [RETRIEVE: #1] b", thinking="hm", calls=(READ, RECALL, READ)))
     for format in FORMATS
@@ -215,7 +217,7 @@ def mangled(told: Any, at: int, junk: Any) -> Any:
         size = values(told[key])
         if at < size:
             copy = dict(told) if isinstance(told, dict) else list(told)
-            copy[key] = mangled(told[key], at, junk)  # type: ignore[index]
+            copy[key] = mangled(told[key], at, junk)
             return copy
         at -= size
     return told

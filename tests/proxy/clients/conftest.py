@@ -14,8 +14,10 @@ from typing import Any
 
 import pytest
 
-for needed in ("httpx2", "uvicorn", "openai", "anthropic"):
-    pytest.importorskip(needed, reason=f"{needed} is not installed")
+pytest.importorskip("httpx2", reason="httpx2 is not installed")
+pytest.importorskip("uvicorn", reason="uvicorn is not installed")
+pytest.importorskip("openai", reason="openai is not installed")
+pytest.importorskip("anthropic", reason="anthropic is not installed")
 
 import httpx2
 import uvicorn
@@ -56,6 +58,8 @@ class Listening:
         end = time.monotonic() + 20
         while not self._server.started and time.monotonic() < end:
             time.sleep(0.005)
+        if not self._server.started:
+            raise RuntimeError("the server did not start; its log says why")
 
     def close(self) -> None:
         self._server.should_exit = True
@@ -215,7 +219,7 @@ def messages(client: Anthropic, *, stream: bool, tools: bool = True, **more: Any
     return ask
 
 
-def responses(client: OpenAI, *, stream: bool, tools: bool = True, by_id: bool = False, **more: Any) -> Ask:
+def responses(client: Any, *, stream: bool, tools: bool = True, by_id: bool = False, **more: Any) -> Ask:
     """`by_id`: each request holds what is new and the id of the response in front of it."""
     given: dict[str, Any] = {"model": "m", **({"tools": [read_tool("openai_responses")]} if tools else {}), **more}
     if not by_id:

@@ -7,19 +7,20 @@ them knows that there is a recall tool.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from foldaway.testing.replies import Call, Reply
 
 pytestmark = pytest.mark.slow
-STEPS = 3
+STEPS = 200
 BUDGET = 6000
 KEY = "sk-agents"
 Proxied = Callable[..., Any]
@@ -68,9 +69,9 @@ def check(made: Any, model: Model, answer: Any) -> None:
     assert model.recalls >= 1
     assert len(sent) >= STEPS + 2
     assert max(asked.tokens for asked in sent) <= BUDGET
-    print(
+    sys.stdout.write(
         f"{len(sent)} requests, largest {max(a.tokens for a in sent)} tokens, "
-        f"{sum(a.tokens for a in sent)} in all, {model.recalls} recalls"
+        f"{sum(a.tokens for a in sent)} in all, {model.recalls} recalls\n"
     )
 
 
@@ -124,7 +125,7 @@ def test_smolagents(kit: Any, proxied: Proxied) -> None:
     class ReadFile(smol.Tool):  # type: ignore[name-defined,misc]
         name = "read_file"
         description = "Reads a file."
-        inputs = {"path": {"type": "string", "description": "its path"}}
+        inputs: ClassVar = {"path": {"type": "string", "description": "its path"}}
         output_type = "string"
 
         def forward(self, path: str) -> str:

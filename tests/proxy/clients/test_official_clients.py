@@ -155,9 +155,7 @@ def test_a_stream_reaches_the_client_before_it_is_at_its_end(kit: Any, tmp_path:
             return
         while (await receive()).get("more_body"):
             pass
-        await send(
-            {"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream")]}
-        )
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream")]})
         for n, word in enumerate(("first", "second")):
             choice = {"index": 0, "delta": {"content": word}, "finish_reason": None}
             chunk = {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}

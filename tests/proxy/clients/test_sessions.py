@@ -224,4 +224,3 @@ def test_a_response_id_of_another_key_is_not_known(kit: Any, proxied: Proxied) -
     assert "plum" not in made.upstream.requests[-1].text
     with pytest.raises(openai.BadRequestError, match="not found"):
         made.openai(key="sk-b").responses.create(model="m", input="And?", previous_response_id="resp_none")
-

@@ -1,0 +1,159 @@
+"""A real small model behind the proxy, end to end: `make test-models`.
+
+A log is read page by page, one page in each turn; an early page names a code. The model is asked for it at the end,
+with a budget that holds a few pages only. Once through the proxy, and once with a plain window of the same size.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("httpx2", reason="httpx2 is not installed")
+pytest.importorskip("uvicorn", reason="uvicorn is not installed")
+
+import httpx2
+import uvicorn
+
+from foldaway.proxy import ProxySettings
+from foldaway.proxy.app import ProxyApp
+
+pytestmark = pytest.mark.slow
+BUDGET = 900
+PAGES = 14
+TRIES = 10
+WORDS = "amber birch cedar delta ember fjord grove heron inlet jetty".split()
+QUESTION = (
+    "Page 2 says: the door code is ... Which code? Answer with this code alone: a word, a dash, and four digits."
+)
+TEACHING = (
+    "You answer questions about pages of a log. A note that begins with [foldaway lists pages that were folded away. "
+    "When the answer is not in front of you, reply with nothing but [RETRIEVE: words] and the words to look for."
+)
+
+
+@pytest.fixture(scope="module")
+def model_url() -> Iterator[str]:
+    path = os.environ.get("FOLDAWAY_GGUF", "")
+    if not path:
+        pytest.skip("FOLDAWAY_GGUF names no model file")
+    if find_spec("xllamacpp") is None:
+        pytest.skip("xllamacpp is not installed")
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    llama = import_module("xllamacpp")
+    params = llama.CommonParams()
+    params.model.path, params.n_ctx, params.n_parallel = path, 4096, 1
+    params.warmup, params.verbosity = False, -1
+    for cpu in (params.cpuparams, params.cpuparams_batch):
+        cpu.n_threads, cpu.poll = 2, 0
+    server = llama.Server(params)
+    yield str(server.listening_address)
+    del server
+
+
+def page(number: int, code: str) -> str:
+    lines = [
+        f"page {number}, line {n}: pump {n} at {number * 7 + n} bar, valve {(number * n) % 9} open" for n in range(5)
+    ]
+    if number == 2:
+        lines[3] = f"page 2, line 3: the door code is {code}"
+    return "\n".join(lines)
+
+
+def history(code: str) -> list[dict[str, Any]]:
+    """All pages as turns, and the question."""
+    told: list[dict[str, Any]] = [{"role": "system", "content": TEACHING}]
+    for number in range(1, PAGES + 1):
+        call = {"id": f"call_{number}", "type": "function"}
+        arguments = f'{{"page": {number}}}'
+        told += [
+            {"role": "user", "content": f"Read page {number}."},
+            {"role": "assistant", "content": None,
+             "tool_calls": [{**call, "function": {"name": "read_page", "arguments": arguments}}]},
+            {"role": "tool", "tool_call_id": f"call_{number}", "content": page(number, code)},
+        ]  # fmt: skip
+    return [*told, {"role": "user", "content": QUESTION}]
+
+
+class Watched(httpx2.AsyncHTTPTransport):
+    """The way to the model, with what was sent on it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sent: list[str] = []
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        self.sent.append((await request.aread()).decode())
+        return await super().handle_async_request(request)
+
+
+class Served:
+    """The proxy on a loopback port."""
+
+    def __init__(self, upstream: str, **settings: Any) -> None:
+        given = ProxySettings(openai_upstream=upstream, time_limit_seconds=60.0, **settings)
+        self.transport = Watched()
+        self.app = ProxyApp(given, transports={"openai": self.transport})
+        config = uvicorn.Config(self.app, port=0, log_level="error", lifespan="on")
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self._server.run, daemon=True)
+        self._thread.start()
+        end = time.monotonic() + 60
+        while not self._server.started:
+            assert time.monotonic() < end
+            assert self._thread.is_alive()
+            time.sleep(0.05)
+        self.url = f"http://127.0.0.1:{self._server.servers[0].sockets[0].getsockname()[1]}"
+
+    def close(self) -> None:
+        self._server.should_exit = True
+        self._thread.join(30)
+
+
+def answer(url: str, messages: list[dict[str, Any]], seed: int) -> str:
+    """The text that the client gets. Each try is a session of its own."""
+    body = {"model": "small", "messages": messages, "max_tokens": 60, "temperature": 0.2, "seed": seed}
+    with httpx2.Client(trust_env=False, timeout=900) as client:
+        headers = {"x-foldaway-session": f"try {seed}"}
+        got = client.post(f"{url}/v1/chat/completions", json=body, headers=headers)
+    got.raise_for_status()
+    return got.json()["choices"][0]["message"]["content"] or ""
+
+
+def test_the_early_fact_is_there_through_the_proxy_and_not_in_a_plain_window(model_url: str, tmp_path: Path) -> None:
+    right, recalled, noted = {"auto": 0, "window": 0}, 0, 0
+    for policy, recall in (("auto", "directive"), ("window", "none")):
+        proxy = Served(
+            model_url, budget=BUDGET, policy=policy, recall=recall, store=f"sqlite:///{tmp_path}/{policy}.db"
+        )
+        for number in range(TRIES):
+            code = f"{WORDS[number]}-{4100 + 37 * number}"
+            told = history(code)
+            before = len(proxy.transport.sent)
+            text = answer(proxy.url, told, number)
+            sent = proxy.transport.sent[before:]
+            assert all(len(body) < len(json.dumps(told)) for body in sent)
+            right[policy] += code in text
+            if policy == "auto":
+                noted += code in sent[0]
+                recalled += len(sent) > 1
+            sys.stdout.write(
+                f"{policy} {number}: right={code in text} requests={len(sent)} first={code in sent[0]} {text[:150]!r}\n"
+            )
+        proxy.close()
+    sys.stdout.write(
+        f"right of {TRIES}: {right}; the note held the code {noted} times, the model asked for more {recalled} times\n"
+    )
+    # A word and four digits cannot be guessed.
+    assert right["window"] == 0
+    assert right["auto"] > 0
