@@ -235,6 +235,17 @@ class TestContents:
         assert all(new is old for new, old in zip(made.content.parts[1:], parts[1:], strict=True))
         assert CODEC.to_wire(numbered([types.Content(role="user")])[0]) == []
 
+    def test_parts_of_all_kinds_come_back_where_nothing_tells_what_they_were(self) -> None:
+        parts = [
+            types.Part(text="see"),
+            types.Part(inline_data=types.Blob(data=b"\x00", mime_type="image/png")),
+            types.Part(inline_data=types.Blob(data=b"\xff\xfe", mime_type="audio/wav")),
+            types.Part(file_data=types.FileData(file_uri="gs://x", mime_type="application/pdf")),
+        ]
+        [like] = numbered([types.Content(role="user", parts=parts)])
+        [made] = CODEC.from_wire(json.loads(json.dumps(CODEC.to_wire(like))), None)
+        assert made.content == like.content
+
     def test_messages_of_our_own_are_made_whole(self) -> None:
         exchange: list[Message] = [
             {

@@ -306,6 +306,18 @@ class TestMessages:
         assert made.contents[0].text == "less"
         assert all(new is old for new, old in zip(made.contents[1:], contents[1:], strict=True))
 
+    def test_contents_of_all_kinds_come_back_where_nothing_tells_what_they_were(self) -> None:
+        contents = [
+            Content.from_text("see"),
+            Content.from_data(b"\x00", media_type="image/png"),
+            Content.from_uri("https://example.org/a.png", media_type="image/png"),
+            Content.from_data(b"%PDF", media_type="application/pdf"),
+            Content.from_hosted_file("f1"),
+        ]
+        wire = CODEC.to_wire(Message("user", contents))
+        [made] = CODEC.from_wire(json.loads(json.dumps(wire)), None)
+        assert CODEC.to_wire(made) == wire
+
     def test_messages_of_our_own_are_made_whole(self) -> None:
         exchange: list[WireMessage] = [
             {"role": "assistant", "content": None, "tool_calls": [

@@ -227,6 +227,11 @@ class TestMessages:
         assert made.content[1] is like.content[1]
         assert made.source == "bob"
 
+    def test_pictures_come_back_where_nothing_tells_what_they_were(self) -> None:
+        dot = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+        wire = CODEC.to_wire(UserMessage(content=["see", Image.from_base64(dot)], source="foldaway"))
+        assert [part for message in CODEC.from_wire(wire, None) for part in CODEC.to_wire(message)] == wire
+
     def test_messages_of_our_own_are_made_whole(self) -> None:
         exchange: list[Message] = [
             {"role": "assistant", "content": None, "tool_calls": [

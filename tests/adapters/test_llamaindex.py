@@ -24,6 +24,7 @@ pytest.importorskip("llama_index.core", reason=REASON)
 from llama_index.core.agent.workflow import AgentStream, FunctionAgent
 from llama_index.core.base.llms.types import (
     ChatMessage,
+    DocumentBlock,
     ImageBlock,
     MessageRole,
     TextBlock,
@@ -292,6 +293,18 @@ class TestMessages:
         assert wire["content"][1]["image_url"]["url"].startswith("data:image/png;base64,")
         [made] = CODEC.from_wire([{**wire, "content": [{"type": "text", "text": "less"}, wire["content"][1]]}], like)
         assert made.blocks[1] is picture
+
+    def test_blocks_of_all_kinds_come_back_where_nothing_tells_what_they_were(self) -> None:
+        blocks = [
+            TextBlock(text="see"),
+            ImageBlock(image=b"\x89PNG\r\n\x1a\n", image_mimetype="image/png"),
+            ImageBlock(url="https://example.org/a.png"),
+            DocumentBlock(data=b"%PDF-1.4 abc", document_mimetype="application/pdf"),
+        ]
+        wire = CODEC.to_wire(ChatMessage(role="user", blocks=blocks))
+        [made] = CODEC.from_wire(json.loads(json.dumps(wire)), None)
+        assert CODEC.to_wire(made) == wire
+        assert [type(block) for block in made.blocks] == [type(block) for block in blocks]
 
     def test_messages_of_our_own_are_made_whole(self) -> None:
         exchange: list[Message] = [

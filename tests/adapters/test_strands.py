@@ -265,6 +265,16 @@ class TestMessages:
         assert made["metadata"] == {"custom": {}}
         assert like["content"][0] == {"text": "see"}
 
+    def test_blocks_of_all_kinds_come_back_where_nothing_tells_what_they_were(self) -> None:
+        kinds: list[dict[str, Any]] = [
+            {"text": "see"},
+            {"image": {"format": "png", "source": {"bytes": b"\x00\x01"}}},
+            {"document": {"format": "pdf", "name": "p", "source": {"bytes": b"%PDF"}}},
+            {"video": {"format": "mp4", "source": {"location": {"type": "s3", "uri": "s3://x"}}}},
+        ]
+        like = {"role": "user", "content": kinds}
+        assert CODEC.from_wire(json.loads(json.dumps(CODEC.to_wire(like))), None) == [like]
+
     def test_results_keep_status_and_the_parts_that_stay(self) -> None:
         table = {"json": {"rows": [1]}}
         result = {"toolUseId": "c1", "status": "error", "content": [table, {"text": "long"}]}

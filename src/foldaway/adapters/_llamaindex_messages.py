@@ -131,8 +131,10 @@ def _block(part: Mapping[str, Any]) -> Any:
     kind = part.get("type")
     if kind == "image_url":
         return ImageBlock(url=part["image_url"]["url"])
-    # ChatMessage makes a block of what `_part` wrote down.
-    return part[kind] if kind in part and kind != "text" else TextBlock(text=str(part.get("text", "")))
+    if kind != "text" and kind in part:
+        # ChatMessage makes a block of what `_part` wrote down.
+        return ChatMessage(blocks=[part[kind]]).blocks[0]
+    return TextBlock(text=str(part.get("text", "")))
 
 
 def _key(part: Mapping[str, Any]) -> str:
