@@ -184,3 +184,10 @@ class TestBack:
         back = history.back(view)
         assert [m.number for m in back] == [m.number for m in given]
         assert wire_of(back) == view
+
+    def test_a_message_of_which_a_part_was_folded_is_made_like_the_one_it_was(self) -> None:
+        picture = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
+        words = [{"role": "user", "content": [{"type": "text", "text": f"log {n}"}, picture]} for n in range(3)]
+        history = Translated.of(Letters(), [Letter((message,), n) for n, message in enumerate(words)])
+        folded = {"role": "user", "content": [{"type": "text", "text": "[folded]"}, picture]}
+        assert [m.number for m in history.back([words[0], folded, words[2]])] == [0, 1, 2]

@@ -33,13 +33,7 @@ BUDGET = 900
 PAGES = 14
 TRIES = 10
 WORDS = "amber birch cedar delta ember fjord grove heron inlet jetty".split()
-QUESTION = (
-    "Page 2 says: the door code is ... Which code? Answer with this code alone: a word, a dash, and four digits."
-)
-TEACHING = (
-    "You answer questions about pages of a log. A note that begins with [foldaway lists pages that were folded away. "
-    "When the answer is not in front of you, reply with nothing but [RETRIEVE: words] and the words to look for."
-)
+SYSTEM = "You answer questions about a log. Answer in one short sentence."
 
 
 @pytest.fixture(scope="module")
@@ -71,18 +65,16 @@ def page(number: int, code: str) -> str:
 
 
 def history(code: str) -> list[dict[str, Any]]:
-    """All pages as turns, and the question."""
-    told: list[dict[str, Any]] = [{"role": "system", "content": TEACHING}]
+    """All pages as turns of an agent without tools, and the question."""
+    told: list[dict[str, Any]] = [
+        {"role": "system", "content": SYSTEM},
+        {"role": "user", "content": "I show you pages of a log, one after the other. Then I ask about them."},
+    ]
     for number in range(1, PAGES + 1):
-        call = {"id": f"call_{number}", "type": "function"}
-        arguments = f'{{"page": {number}}}'
-        told += [
-            {"role": "user", "content": f"Read page {number}."},
-            {"role": "assistant", "content": None,
-             "tool_calls": [{**call, "function": {"name": "read_page", "arguments": arguments}}]},
-            {"role": "tool", "tool_call_id": f"call_{number}", "content": page(number, code)},
-        ]  # fmt: skip
-    return [*told, {"role": "user", "content": QUESTION}]
+        told.append({"role": "assistant", "content": f"READ page {number}"})
+        told.append({"role": "user", "content": f"<output>\n{page(number, code)}\n</output>"})
+    told.append({"role": "assistant", "content": "I have read all pages."})
+    return [*told, {"role": "user", "content": "What is the door code?"}]
 
 
 class Watched(httpx2.AsyncHTTPTransport):
@@ -156,4 +148,4 @@ def test_the_early_fact_is_there_through_the_proxy_and_not_in_a_plain_window(mod
     )
     # A word and four digits cannot be guessed.
     assert right["window"] == 0
-    assert right["auto"] > 0
+    assert right["auto"] > TRIES // 2

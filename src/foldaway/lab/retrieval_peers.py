@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from foldaway.lab.retrieval_rankers import Ranker
-from foldaway.lab.retrieval_sets import Doc, Query
+from foldaway.lab.retrieval_sets import Doc, Query, RetrievalSet
 from foldaway.protocols import Embedder
 
 Ask = Callable[[str, int], list[str]]
@@ -208,6 +208,11 @@ def peer_rankers(embedder: Embedder) -> tuple[list[Ranker], list[str]]:
     here = {name: all(map(_installed, modules)) for name, (_, modules) in _PEERS.items()}
     made: list[Ranker] = [PeerRanker(name, _PEERS[name][0], embedder) for name, there in here.items() if there]
     return made, [name for name, there in here.items() if not there]
+
+
+def suits(ranker: Ranker, one: RetrievalSet) -> bool:
+    """False where a library would take hours for a set."""
+    return ranker.name != "mem0" or one.name in MEM0_SETS
 
 
 def peer_versions() -> dict[str, str]:

@@ -101,7 +101,7 @@ def decoded(raw: bytes, encoding: str, most_bytes: int) -> bytes | None:
 def parse(raw: bytes, most_depth: int, most_messages: int = 100_000) -> dict[str, Any] | None:
     """The body as an object; None when it is not one. Raises Refused where it is nested or listed beyond reason."""
     try:
-        body = jsons.loads(raw)
+        body, depth = jsons.measured(raw)
     except RecursionError:
         raise Refused(400, "the body is nested too deeply", "too_deep") from None
     except ValueError:
@@ -111,21 +111,6 @@ def parse(raw: bytes, most_depth: int, most_messages: int = 100_000) -> dict[str
     for key in ("messages", "input"):
         if isinstance(body.get(key), list) and len(body[key]) > most_messages:
             raise Refused(413, f"{len(body[key]):,} {key}; this proxy takes {most_messages:,} at most", "too_many")
-    if raw.count(b"[") + raw.count(b"{") > most_depth and _deeper(body, most_depth):
+    if depth > most_depth:
         raise Refused(400, f"the body is nested more than {most_depth} levels deep", "too_deep")
     return body
-
-
-def _deeper(body: Any, most: int) -> bool:
-    """Whether anything is nested deeper. Level by level, without recursion; linear."""
-    level = [body]
-    for _ in range(most):
-        level = [
-            inner
-            for outer in level
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-            if isinstance(inner, dict | list) and inner
-        ]
-        if not level:
-            return False
-    return True

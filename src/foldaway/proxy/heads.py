@@ -27,7 +27,7 @@ class Head(NamedTuple):
     """A history and its chain."""
 
     tail: Tail
-    messages: tuple[Message, ...]
+    messages: list[Message]
     """Without cache marks."""
     links: tuple[str, ...]
 
@@ -66,7 +66,7 @@ class Heads:
             start = len(known.links)
         fresh = [unmarked(m) if marked else m for m in messages[start:]]
         # What is known stays as it was kept: equal texts are not held twice.
-        kept = (*(known.messages if known is not None and start else ()), *fresh)
+        kept = [*(known.messages if known is not None and start else ()), *fresh]
         head = Head((owner[0], seed, len(kept), digest(kept[-1])), kept, chain.links)
         with self._lock:
             self._forget(owner)
@@ -86,6 +86,8 @@ class Heads:
             return None if owner is None else self._heads.get(owner)
 
 
-def _same(known: Sequence[Message], given: Sequence[Message], *, marked: bool) -> bool:
+def _same(known: list[Message], given: Sequence[Message], *, marked: bool) -> bool:
     """Whether a history begins with the one known. Cache marks do not count: clients move them."""
-    return all(a == b or (marked and a == unmarked(b)) for a, b in zip(known, given, strict=False))
+    if not marked:
+        return known == given[: len(known)]
+    return all(a == b or a == unmarked(b) for a, b in zip(known, given, strict=False))

@@ -7,7 +7,7 @@ bits (orjson reads them as floats), NaN and the infinities, and floats that it w
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 try:
@@ -21,19 +21,27 @@ MAYBE_INTEGER = 2.0**63
 
 def loads(raw: bytes) -> Any:
     """As `json.loads`: raises ValueError or RecursionError. Of equal keys in one object the last one counts."""
+    return measured(raw)[0]
+
+
+def measured(raw: bytes) -> tuple[Any, int]:
+    """A value, and how deep it is nested: 0 for a plain one, 1 for a list of those. Raises as `loads` does."""
     if orjson is not None:
         try:
             value = orjson.loads(raw)
         except orjson.JSONDecodeError:
-            return json.loads(raw)
-        if not any(abs(number) >= MAYBE_INTEGER for number in _floats(value)):
-            return value
-    return json.loads(raw)
+            value = None
+        else:
+            depth, floats = _walk(value)
+            if not any(abs(number) >= MAYBE_INTEGER for number in floats):
+                return value, depth
+    value = json.loads(raw)
+    return value, _walk(value)[0]
 
 
 def dumps(value: Mapping[str, Any]) -> bytes:
     """As short as it gets, not in ASCII; lone surrogates stay escapes, since bytes cannot hold them."""
-    if orjson is not None and all(_alike(number) for number in _floats(value)):
+    if orjson is not None and all(_alike(number) for number in _walk(value)[1]):
         try:
             return orjson.dumps(value)
         except TypeError:
@@ -50,11 +58,10 @@ def _alike(number: float) -> bool:
     return bool(orjson.dumps(number) == repr(number).encode())
 
 
-def _floats(value: Any) -> Iterator[float]:
-    """All floats in a value. Level by level, without recursion; linear in the number of values."""
-    if type(value) is float:
-        yield value
-    level = [value] if isinstance(value, dict | list) else []
+def _walk(value: Any) -> tuple[int, list[float]]:
+    """How deep a value is nested, and its floats. Level by level, without recursion; linear in the number of values."""
+    floats: list[float] = []
+    depth, level = 0, [[value]]
     while level:
         below: list[Any] = []
         for outer in level:
@@ -65,5 +72,6 @@ def _floats(value: Any) -> Iterator[float]:
                 if kind is dict or kind is list or kind is tuple:
                     below.append(inner)
                 elif kind is float:
-                    yield inner
-        level = below
+                    floats.append(inner)
+        depth, level = depth + 1, below
+    return depth - 1, floats

@@ -1,0 +1,96 @@
+"""Stores filled with made-up memories and asked, in the small."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+import pytest
+from typer.testing import CliRunner
+
+from foldaway.cli.lab_app import lab
+from foldaway.lab.scale import Meter, Scale, measure
+from foldaway.lab.scale_data import Layout, Telling, literal_of, owner_name, question, vocabulary
+from foldaway.lab.scale_table import scale_rows, scale_table
+from foldaway.model.recorded import Recorded
+from foldaway.retrieval.hashed import HashedEmbedder
+from foldaway.stores.sqlite import SqliteStore
+
+pytest.importorskip("numpy")
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+WORDS = {
+    f"{first}{second}ord": 1 + number % 9
+    for number, (first, second) in enumerate(zip(_LETTERS * 20, (c for c in _LETTERS for _ in range(20)), strict=True))
+}
+
+
+def measured(path: Path) -> Scale:
+    layout = Layout(items=600, owners=5, large_share=0.5)
+    return measure(lambda: SqliteStore(path), "sqlite", layout, WORDS, HashedEmbedder(64), 8, Meter())
+
+
+@pytest.mark.parametrize(("items", "owners", "share"), [(1000, 10, 0.5), (1001, 7, 0.33), (50, 1, 0.2)])
+def test_all_memories_are_told_by_owners_in_turns(items: int, owners: int, share: float) -> None:
+    layout = Layout(items=items, owners=owners, large_share=share)
+    told: Counter[str] = Counter()
+    for owner, count in layout.batches(90):
+        told[owner] += count
+        assert 0 < count <= 90
+    assert [told[owner_name(n)] for n in range(owners)] == layout.sizes()
+    assert sum(layout.sizes()) == items
+
+
+def test_the_same_seed_tells_the_same_and_every_literal_once() -> None:
+    one, other = Telling(WORDS).memories(400), Telling(WORDS).memories(400)
+    assert one == other != Telling(WORDS, seed=8).memories(400)
+    literals = [literal for memory in one if (literal := literal_of(memory.text))]
+    assert len(literals) == len(set(literals)) == 200
+    assert {memory.key for memory in one if memory.key} == {f"subject {n}" for n in range(7)}
+
+
+def test_a_vocabulary_counts_the_words_of_all_texts_and_leaves_out_what_is_said_once() -> None:
+    messages = [{"role": "user", "content": [{"text": "Stone stone water"}]}, {"role": "user", "content": "water wind"}]
+    recorded = Recorded(name="r", source_format="x", format="openai_chat", messages=messages)
+    assert vocabulary([recorded]) == {"stone": 2, "user": 2, "water": 2}
+
+
+def test_a_question_is_some_words_of_a_text_in_their_order() -> None:
+    words = question("one two three four five ord-0000012", Random(3), 3).split()
+    assert len(words) == 3
+    assert words == sorted(words, key="one two three four five".split().index)
+
+
+def test_what_was_told_comes_back_and_a_full_store_is_only_asked(tmp_path: Path) -> None:
+    first = measured(tmp_path / "s.db")
+    assert [one.found for one in first.asked] == [1.0] * len(first.asked)
+    assert first.recall == 1.0
+    assert first.put_seconds > 0
+    assert len(first.by_id.clock) == 80
+    again = measured(tmp_path / "s.db")
+    assert (again.put_seconds, again.recall) == (0.0, None)
+    assert [one.name for one in again.asked] == [one.name for one in first.asked]
+    with SqliteStore(tmp_path / "s.db") as store:
+        assert store.stats().memories == 600 - 2 * len(first.forget.clock)
+    table = scale_table([first, again])
+    assert "sqlite: 600 memories of 5 owners, the first holds 300; vectors of 64 numbers" in table
+    assert "of the ten nearest 100.0 % found" in table
+    assert [row["put_a_second"] is None for row in scale_rows([first, again])] == [False, True]
+
+
+def test_the_command_keeps_what_it_shows(tmp_path: Path) -> None:
+    asked = ["scale", "--items", "200", "--owners", "4", "--dims", "32", "--questions", "3", "-o", str(tmp_path)]
+    done = CliRunner().invoke(lab, [*asked, "--json"])
+    assert done.exit_code == 0, done.output
+    (row,) = json.loads((tmp_path / "scale.json").read_text())["scale"]
+    assert (row["store"], row["items"], row["large_owner"]) == ("sqlite", 200, 100)
+    assert "by id" in (tmp_path / "scale.txt").read_text()
+
+
+def test_a_store_that_cannot_be_is_refused() -> None:
+    from foldaway.cli import scaling
+    from foldaway.errors import SettingsError
+
+    with pytest.raises(SettingsError, match=r"--store 'mysql://x': expected sqlite or postgresql"):
+        scaling.run(["mysql://x"], Layout(items=100), 32, 1, None, as_json=False)
