@@ -67,8 +67,10 @@ def test_the_goal_is_what_came_first_and_the_request_what_came_last() -> None:
     state = State()
     for number, text in enumerate(["Plan the berths.", "Now the cranes.", "And the tides."]):
         state.ask(Request(text=text, item=number + 1, step=number))
-    assert state.goal is not None and state.goal.text == "Plan the berths."
-    assert state.request is not None and state.request.text == "And the tides."
+    assert state.goal is not None
+    assert state.goal.text == "Plan the berths."
+    assert state.request is not None
+    assert state.request.text == "And the tides."
 
 
 def test_state_is_bounded_and_constraints_of_the_goal_outlive_small_talk() -> None:

@@ -94,7 +94,7 @@ def _result_back(content: Content, now: Mapping[str, Any]) -> Content:
 
 
 def _content_of(part: Mapping[str, Any]) -> Content:
-    kind = part.get("type")
+    kind = str(part.get("type"))
     if kind == "image_url":
         url = part["image_url"]["url"]
         return Content.from_uri(url, media_type=None if url.startswith("data:") else "image/*")

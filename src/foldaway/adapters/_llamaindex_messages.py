@@ -128,7 +128,7 @@ def _content_back(content: Any, like: ChatMessage) -> list[Any]:
 
 
 def _block(part: Mapping[str, Any]) -> Any:
-    kind = part.get("type")
+    kind = str(part.get("type"))
     if kind == "image_url":
         return ImageBlock(url=part["image_url"]["url"])
     if kind != "text" and kind in part:

@@ -121,11 +121,11 @@ class Translated(Generic[M]):
     def _sharing(self, message: Message, after: int) -> int | None:
         """Of which message some part was folded: a text pasted beside a picture, say. It shares the other blocks."""
         for at in range(after, len(self.wire)):
-            came = self.wire[at]
-            content = came.get("content")
-            if came.get("role") == message.get("role") and isinstance(content, list):
-                if any(block in content for block in message["content"]):
-                    return at
+            content = self.wire[at].get("content")
+            if self.wire[at].get("role") != message.get("role") or not isinstance(content, list):
+                continue
+            if any(block in content for block in message["content"]):
+                return at
         return None
 
     def _callers(self) -> dict[tuple[str, Any], list[int]]:

@@ -1,4 +1,4 @@
-"""Price lists of providers for the bills of the lab; they stand in `foldaway.model.prices`, as sessions use them too."""
+"""Price lists of providers for the bills of the lab; they stand in `foldaway.model.prices`, where sessions use them."""
 
 from __future__ import annotations
 

@@ -111,19 +111,30 @@ def _path(literal: str, found: dict[str, AnchorKind]) -> None:
 
 def _number(literal: str, found: dict[str, AnchorKind]) -> None:
     literal = literal.rstrip(",_")
-    digits = sum(c.isdigit() for c in literal)
-    if any(c.isalpha() for c in literal):
+    if len(literal) < 3:
+        return
+    if literal.isdigit():
+        if len(literal) >= 4:
+            found.setdefault(literal, AnchorKind.NUMBER)
+        return
+    digits = sum(map(str.isdigit, literal))
+    if any(map(str.isalpha, literal)):
         if len(literal) >= 4:
             found.setdefault(literal, AnchorKind.ID)
-    elif digits >= 4 or (digits >= 3 and not literal.isdigit()):
+    elif digits >= 3:
         found.setdefault(literal, AnchorKind.NUMBER)
 
 
 def _word(literal: str, found: dict[str, AnchorKind]) -> None:
+    if literal.isidentifier():
+        # By far the most: plain words.
+        if len(literal) <= MAX_LENGTH and (kind := _piece(literal)) is not None:
+            found.setdefault(literal, kind)
+        return
     if len(literal) <= MAX_LENGTH and (whole := _whole(literal)) is not None:
         found.setdefault(literal, whole)
         return
-    pieces = (literal,) if literal.isidentifier() else _SPLIT.split(literal)
+    pieces = _SPLIT.split(literal)
     kinds = [_piece(piece) if len(piece) <= MAX_LENGTH else None for piece in pieces]
     for piece, kind in zip(pieces, kinds, strict=True):
         if kind is not None:
@@ -143,7 +154,7 @@ def _whole(literal: str) -> AnchorKind | None:
     if dot > 0 and literal[dot + 1 :].lower() in _EXTENSIONS and _FILE.match(literal):
         return AnchorKind.FILE
     if "." not in literal and ":" not in literal and "-" in literal:
-        if any(c.isdigit() for c in literal) or "_" in literal:
+        if any(map(str.isdigit, literal)) or "_" in literal:
             return AnchorKind.ID
         if 8 <= len(literal) <= 40 and literal.islower() and literal.count("-") <= 4:
             return AnchorKind.NAME
@@ -153,9 +164,10 @@ def _whole(literal: str) -> AnchorKind | None:
 def _piece(piece: str) -> AnchorKind | None:
     if len(piece) < 4:
         return None
-    has_digit = any(c.isdigit() for c in piece)
-    if has_digit:
-        return AnchorKind.ID if any(c.isalpha() for c in piece) or len(piece) >= 4 else None
+    if piece.islower() and piece.isalpha() and piece.isascii():
+        return AnchorKind.ID if _HEX.match(piece) else None
+    if any(map(str.isdigit, piece)):
+        return AnchorKind.ID
     if "_" in piece.strip("_") or (piece.startswith("_") and len(piece) > 4):
         return AnchorKind.NAME
     if _INNER_UPPER.search(piece) or (piece.isupper() and len(piece) >= 5):

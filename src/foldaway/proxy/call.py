@@ -269,17 +269,18 @@ class Call:
         found: Any,
     ) -> None:
         """What is learned from an answer. Nothing here may fail the request: it is answered already."""
-        seat, app, limit = prepared.seat, self.app, self.app.settings.time_limit_seconds
+        seat, app = prepared.seat, self.app
         if seat is None:
             return
+        recalls = tuple(found.recalls) if found is not None and prepared.listening else ()
+        # Asked for beside other calls: it stands in the next request's view.
+        self.record.recalls += len(recalls)
+        kept = answer_id if self.dialect.format == "openai_responses" and self.body.get("store") is not False else ""
+        if not (recalls or usage or kept):
+            return
         try:
-            if found is not None and found.recalls and prepared.listening:
-                # Asked for beside other calls: it stands in the next request's view.
-                self.record.recalls += len(found.recalls)
-                await app.within(limit, app.threads, app.turns.recall, seat, tuple(found.recalls))
-            if usage:
-                await app.within(limit, app.threads, app.turns.told, seat, usage)
-            if answer_id and self.dialect.format == "openai_responses" and self.body.get("store") is not False:
-                await app.within(limit, app.threads, app.places.remember, seat, answer_id, output)
+            await app.within(
+                app.settings.time_limit_seconds, app.threads, app.turns.learn, seat, recalls, usage, kept, output
+            )
         except Exception as error:
             self.record.note(f"after the answer: {reason(error)}")

@@ -11,7 +11,7 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import NamedTuple, Protocol
 
@@ -51,6 +51,8 @@ class Chain:
     """The links of one history: `links[i]` is that of its first i + 1 messages."""
 
     links: tuple[str, ...]
+    last: bytes = field(default=b"", compare=False)
+    """Digest of the last message; b"": nothing was hashed."""
 
 
 def chain(messages: Sequence[Message], seed: str, *, marked: bool = True) -> Chain:
@@ -67,10 +69,11 @@ def extended(links: tuple[str, ...], digests: Iterable[bytes], start: bytes = b"
     """A chain, and behind it messages of these digests. `start`: the root, where the chain has no links yet."""
     state = bytes.fromhex(links[-1]) if links else start
     fresh: list[str] = []
+    each = b""
     for each in digests:
         state = blake2b(state + each, digest_size=HASH_BYTES).digest()
         fresh.append(state.hex())
-    return Chain((*links, *fresh))
+    return Chain((*links, *fresh), each)
 
 
 def digest(message: Message) -> bytes:
@@ -88,6 +91,7 @@ class Chains:
         self._answers: OrderedDict[tuple[str, str], str] = OrderedDict()
         self._unsaved: dict[SessionKey, dict[str, str]] = {}
         """Marks that the store did not take, by session: tried again with the next ones."""
+        self._handles: dict[SessionKey, str] = {}
         self._lock = threading.Lock()
 
     def find(self, tenant: str, asked: Chain) -> Place | None:
@@ -139,9 +143,16 @@ class Chains:
         with self._lock:
             waiting = {**self._unsaved.pop(session, {}), **marks}
         try:
-            store.put_marks(store.open(session), waiting)
+            handle = self._handles.get(session) or store.open(session)
+            store.put_marks(handle, waiting)
+            with self._lock:
+                if len(self._handles) >= MOST_ANSWERS:
+                    self._handles.clear()
+                self._handles[session] = handle
         except StoreError:
             with self._lock:
+                # Deleted meanwhile, it has another handle from now on.
+                self._handles.pop(session, None)
                 if sum(map(len, self._unsaved.values())) + len(waiting) <= self._most:
                     self._unsaved[session] = {**waiting, **self._unsaved.get(session, {})}
 

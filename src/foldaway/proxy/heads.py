@@ -67,7 +67,7 @@ class Heads:
         fresh = [unmarked(m) if marked else m for m in messages[start:]]
         # What is known stays as it was kept: equal texts are not held twice.
         kept = [*(known.messages if known is not None and start else ()), *fresh]
-        head = Head((owner[0], seed, len(kept), digest(kept[-1])), kept, chain.links)
+        head = Head((owner[0], seed, len(kept), chain.last or digest(kept[-1])), kept, chain.links)
         with self._lock:
             self._forget(owner)
             self._heads[owner] = head

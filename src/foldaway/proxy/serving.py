@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import os
@@ -17,10 +18,14 @@ from uvicorn.supervisors import Multiprocess
 
 from foldaway.errors import FoldawayError, SettingsError
 from foldaway.proxy.app import ProxyApp
+from foldaway.proxy.records import Told
 from foldaway.proxy.settings import ProxySettings
+from foldaway.proxy.turn import warm_up
 from foldaway.settings.parts import make_policy, make_store
 
 BACKLOG = 2048
+COLLECT = (10_000, 50, 100)
+"""New objects after which Python looks for cycles among the new, the newer, and all."""
 KEEP_ALIVE_SECONDS = 75
 """Clients keep connections for about a minute; one that closes first must not be this side."""
 
@@ -51,7 +56,21 @@ class _Factory:
 
     def __call__(self) -> ProxyApp:
         set_up_logs(as_json=self.log_json)
-        return ProxyApp(self.settings)
+        return _ready(self.settings)
+
+
+def _ready(settings: ProxySettings) -> ProxyApp:
+    """The application of a process that does nothing else.
+
+    Sessions are plain trees, freed as they are let go of: looking for cycles among their hundreds of thousands of
+    objects finds nothing and stops the process for as long as a request takes, so that it is done seldom.
+    """
+    app = ProxyApp(settings)
+    warm_up()
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*COLLECT)
+    return app
 
 
 def serve(settings: ProxySettings, serving: Serving, *, listening: Callable[[int], None]) -> None:
@@ -71,7 +90,7 @@ def serve(settings: ProxySettings, serving: Serving, *, listening: Callable[[int
         # Each worker counts for itself; together they keep to the limit.
         settings = replace(settings, most_requests=max(1, settings.most_requests // serving.workers))
     set_up_logs(as_json=serving.log_json)
-    app: Any = ProxyApp(settings) if serving.workers == 1 else _Factory(settings, serving.log_json)
+    app: Any = _ready(settings) if serving.workers == 1 else _Factory(settings, serving.log_json)
     bound = bind(serving.host, serving.port)
     try:
         listening(bound.getsockname()[1])
@@ -153,10 +172,9 @@ class Lines(logging.Formatter):
 
 
 def _told(record: logging.LogRecord) -> dict[str, Any]:
+    if isinstance(record.args, tuple) and len(record.args) == 1 and isinstance(record.args[0], Told):
+        return record.args[0].fields
     text = record.getMessage()
-    if record.name == "foldaway.proxy":
-        read = json.loads(text)
-        return read if isinstance(read, dict) else {"message": text}
     kind = record.exc_info[0].__name__ if record.exc_info and record.exc_info[0] else ""
     return {"message": text.partition("\n")[0][:300], **({"error": kind} if kind else {})}
 

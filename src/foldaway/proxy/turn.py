@@ -12,6 +12,7 @@ from typing import Any
 from foldaway.errors import OverBudget
 from foldaway.model.plan import Commit
 from foldaway.model.view import View
+from foldaway.model.wire import Message
 from foldaway.proxy.answers import Listening, Recall
 from foldaway.proxy.dialects import Dialect
 from foldaway.proxy.jsons import dumps
@@ -118,6 +119,17 @@ class Turns:
         if usage:
             with seat.desk.held(self.places.settings.time_limit_seconds):
                 seat.desk.session.report_usage(usage)
+
+    def learn(
+        self, seat: Seat, recalls: Sequence[Recall], usage: Mapping[str, Any] | None, answer_id: str,
+        output: Sequence[Message],
+    ) -> None:  # fmt: skip
+        """After an answer: what its model asked for, what the provider counted, and under which id it is continued."""
+        if recalls:
+            self.recall(seat, recalls)
+        self.told(seat, usage)
+        if answer_id:
+            self.places.remember(seat, answer_id, output)
 
 
 def warm_up() -> None:

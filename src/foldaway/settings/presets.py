@@ -36,8 +36,10 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
         "auto": Preset(summary="the default: the best of the four", policy="auto"),
         "layered": Preset(
             summary="layers of memory with quotas: recent steps, a state, a running digest, what was retrieved",
-            policy="layered", low_share=0.6, reserve_share=0.15,
-        ),  # fmt: skip
+            policy="layered",
+            low_share=0.6,
+            reserve_share=0.15,
+        ),
         "self-gc": Preset(
             summary="each item by its value to the work going on; finished sub-goals are archived and wake again",
             policy="self-gc",

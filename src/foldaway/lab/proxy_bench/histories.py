@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 MODEL = "gpt-4.1"
 """Its window is larger than the largest history here, so that nothing folds unless a budget is asked for."""
 SYSTEM = "You are a careful build engineer. Answer in short sentences and name the file you changed."
-BYTES_A_TOKEN = 3.1
+BYTES_A_TOKEN = 3.38
 """Of this text, by o200k_base."""
 _NAMES = (
     "api auth billing cache chart cli config core db docs email events jobs login media orders pages search".split()
