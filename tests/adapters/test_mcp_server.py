@@ -25,7 +25,7 @@ BUDGET = 1500
 
 
 def history(upto: int, start: int = 0) -> list[dict[str, Any]]:
-    task = [{"role": "user", "content": "Look the topics up."}] if not start else []
+    task: list[dict[str, Any]] = [{"role": "user", "content": "Look the topics up."}] if not start else []
     for n in range(start, upto):
         call = {
             "id": f"c{n}",
@@ -61,7 +61,7 @@ class TestTools:
     def test_there_are_four_small_ones(self) -> None:
         async def listed() -> list[Any]:
             async with Client(server(SessionTools(MemoryStore(), "s"))) as client:
-                return (await client.list_tools()).tools
+                return list((await client.list_tools()).tools)
 
         tools = asyncio.run(listed())
         assert [tool.name for tool in tools] == ["search", "recall", "pin", "why"]

@@ -70,8 +70,8 @@ class RunnerAgent:
 
     def _given(self, key: str) -> dict[str, Any]:
         if key not in self.sessions:
-            assert self.foldaway is not None or not self._of_ours
-            self.sessions[key] = self.foldaway.history(key) if self._of_ours else SQLiteSession(key)
+            ours = self.foldaway if self._of_ours else None
+            self.sessions[key] = SQLiteSession(key) if ours is None else ours.history(key)
         config = None if self.foldaway is None else self.foldaway.run_config(self.sessions[key])
         return {"session": self.sessions[key], "run_config": config, "max_turns": MOST_TURNS}
 

@@ -18,7 +18,8 @@ from foldaway.testing.adapter_contract import BUDGET, STEPS, TASK, AdapterContra
 from foldaway.testing.replies import Reply
 from foldaway.testing.scripted_agent import SYSTEM, Agent, Brain, look, looking
 
-if sys.version_info < (3, 12):
+NEEDED = (3, 12)
+if tuple(sys.version_info) < NEEDED:
     pytest.skip("the OpenHands SDK needs Python 3.12", allow_module_level=True)
 pytest.importorskip("openhands.sdk", reason="the OpenHands SDK is not installed: pip install 'foldaway[openhands]'")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")

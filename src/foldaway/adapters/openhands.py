@@ -168,8 +168,11 @@ def units(events: Sequence[Any]) -> list[Unit]:
     found: list[list[Any]] = []
     for event in events:
         before = found[-1][-1] if found else None
-        together = isinstance(event, ActionEvent) and isinstance(before, ActionEvent)
-        if together and before.llm_response_id == event.llm_response_id:
+        if (
+            isinstance(event, ActionEvent)
+            and isinstance(before, ActionEvent)
+            and before.llm_response_id == event.llm_response_id
+        ):
             found[-1].append(event)
         else:
             found.append([event])

@@ -61,7 +61,8 @@ def _alike(number: float) -> bool:
 def _walk(value: Any) -> tuple[int, list[float]]:
     """How deep a value is nested, and its floats. Level by level, without recursion; linear in the number of values."""
     floats: list[float] = []
-    depth, level = 0, [[value]]
+    depth = 0
+    level: list[Any] = [[value]]
     while level:
         below: list[Any] = []
         for outer in level:

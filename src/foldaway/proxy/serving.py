@@ -175,6 +175,9 @@ def _told(record: logging.LogRecord) -> dict[str, Any]:
     if isinstance(record.args, tuple) and len(record.args) == 1 and isinstance(record.args[0], Told):
         return record.args[0].fields
     text = record.getMessage()
+    if record.name == "foldaway.proxy":
+        read = json.loads(text)
+        return read if isinstance(read, dict) else {"message": text}
     kind = record.exc_info[0].__name__ if record.exc_info and record.exc_info[0] else ""
     return {"message": text.partition("\n")[0][:300], **({"error": kind} if kind else {})}
 

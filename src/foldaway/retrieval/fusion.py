@@ -41,7 +41,7 @@ class Weights:
 
 
 SHORT = Weights()
-LONG = Weights(vector=1.0, stems=0.5, coverage=0.0, neighbours=1.0)
+LONG = Weights(stems=0.5, coverage=0.0, neighbours=1.0)
 """Of queries of a page: no text covers them."""
 
 

@@ -29,7 +29,7 @@ class PgVectors(Vectors):
         self._whole: dict[int, int] = {}
         """By model: up to this memory none is without a vector."""
         self._seen: dict[int, tuple[int, int]] = {}
-        """By model: up to this memory none that was visible was without one, before this transaction began."""
+        """By model: up to this memory none that was visible was without one, and the next transaction's number then."""
 
     def put(self, db: Transaction, model: str, vectors: Sequence[tuple[bytes, Sequence[float]]]) -> None:
         number, dimensions = find_model(db, model)
@@ -64,24 +64,25 @@ class PgVectors(Vectors):
         ((oldest, next_one),) = db.rows(
             "SELECT pg_snapshot_xmin(s)::text::bigint, pg_snapshot_xmax(s)::text::bigint FROM pg_current_snapshot() s"
         )
-        self._settle(number, oldest)
         sql = """SELECT m.id, m.handle, m.packed, m.data FROM memories m WHERE m.id > ? AND NOT EXISTS
             (SELECT 1 FROM vectors v WHERE v.memory = m.id AND v.model = ?) ORDER BY m.id LIMIT ?"""
         rows = db.rows(sql, self._whole.get(number, 0), number, limit)
-        if number and number not in self._seen:
+        if number:
             last = rows[0][0] - 1 if rows else db.rows("SELECT coalesce(max(id), 0) FROM memories")[0][0]
-            self._seen[number] = (last, next_one)
+            self._settle(number, int(last), oldest, next_one)
         return [row[1:] for row in rows]
 
-    def _settle(self, number: int, oldest: int) -> None:
-        """What was seen counts once all who had taken a number by then are through: a lower one may come late.
+    def _settle(self, number: int, last: int, oldest: int, next_one: int) -> None:
+        """Up to `last` none that this transaction sees is without a vector; a lower one may be committed later.
 
+        What was so far is whole once all who had taken a number when it was seen are through, and it is still so.
         A writer has its transaction's number before it takes a memory's: see `PgTransaction.enter`.
         """
-        last, began = self._seen.get(number, (0, 0))
+        seen, began = self._seen.get(number, (0, 0))
         if began and oldest >= began:
-            self._whole[number] = max(self._whole.get(number, 0), last)
+            self._whole[number] = max(self._whole.get(number, 0), min(seen, last))
             self._seen.pop(number, None)
+        self._seen.setdefault(number, (last, next_one))
 
     def nearest(
         self, db: Transaction, among: Sequence[Scope], model: str, vector: Sequence[float], limit: int
