@@ -58,6 +58,8 @@ class ProxyApp:
         self.tenants = Tenants(settings, store)
         self.upstream = Upstream(settings, transports)
         self.records = Records()
+        self.when_warm: Callable[[], None] = lambda: None
+        """Called once all is loaded that requests need, before the first one."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -87,6 +89,7 @@ class ProxyApp:
             event = await receive()
             if event["type"] == "lifespan.startup":
                 await asyncio.to_thread(warm_up)
+                self.when_warm()
                 await send({"type": "lifespan.startup.complete"})
             else:
                 await self.close()

@@ -20,7 +20,6 @@ from foldaway.errors import FoldawayError, SettingsError
 from foldaway.proxy.app import ProxyApp
 from foldaway.proxy.records import Told
 from foldaway.proxy.settings import ProxySettings
-from foldaway.proxy.turn import warm_up
 from foldaway.settings.parts import make_policy, make_store
 
 BACKLOG = 2048
@@ -60,17 +59,18 @@ class _Factory:
 
 
 def _ready(settings: ProxySettings) -> ProxyApp:
-    """The application of a process that does nothing else.
-
-    Sessions are plain trees, freed as they are let go of: looking for cycles among their hundreds of thousands of
-    objects finds nothing and stops the process for as long as a request takes, so that it is done seldom.
-    """
+    """The application of a process that does nothing else."""
     app = ProxyApp(settings)
-    warm_up()
+    app.when_warm = _collect_seldom
+    return app
+
+
+def _collect_seldom() -> None:
+    """Sessions are plain trees, freed as they are let go of. Looking for cycles among their hundreds of thousands of
+    objects finds nothing, and stops the process for longer than a request takes: so it is done seldom."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(*COLLECT)
-    return app
 
 
 def serve(settings: ProxySettings, serving: Serving, *, listening: Callable[[int], None]) -> None:
