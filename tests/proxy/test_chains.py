@@ -57,7 +57,7 @@ def test_cache_marks_and_the_order_of_keys_do_not_count() -> None:
         {"content": [{"text": "a", "type": "text", "cache_control": {"type": "ephemeral"}}], "role": "user"}
     ]
     plain: list[Message] = [{"role": "user", "content": [{"type": "text", "text": "a"}]}]
-    assert chain(marked, "") == chain(plain, "", marked=False)
+    assert chain(marked, "") == chain(plain, "")
 
 
 def test_another_process_finds_it_in_the_store() -> None:

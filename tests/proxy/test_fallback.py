@@ -190,7 +190,7 @@ def _dialect() -> Any:
 
 def _incoming(made: Any, asked: dict[str, Any]) -> Incoming:
     read = _dialect().read(asked)
-    incoming: Incoming = made.app.tenants.incoming(read, {}, marked=False)
+    incoming: Incoming = made.app.tenants.incoming(read, {})
     return incoming
 
 

@@ -229,7 +229,7 @@ class ProxyApp:
             exchange.record.past("encoding not known" if readable is None else "not understood")
             await self._pass(exchange, provider, url, raw)
             return
-        incoming = self.tenants.incoming(asked, exchange.headers, marked=b"cache_control" in readable)
+        incoming = self.tenants.incoming(asked, exchange.headers)
         exchange.record.model, exchange.record.tenant = asked.model, incoming.tenant
         await Call(self, exchange, provider, url, raw, readable, body, dialect, incoming).run()
 

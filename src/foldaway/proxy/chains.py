@@ -55,9 +55,9 @@ class Chain:
     """Digest of the last message; b"": nothing was hashed."""
 
 
-def chain(messages: Sequence[Message], seed: str, *, marked: bool = True) -> Chain:
-    """The chain of a history. `marked` False: no message holds a cache mark, which saves a copy. O(size)."""
-    return extended((), [digest(unmarked(m) if marked else m) for m in messages], root(seed))
+def chain(messages: Sequence[Message], seed: str) -> Chain:
+    """The chain of a history. O(size)."""
+    return extended((), [digest(unmarked(m)) for m in messages], root(seed))
 
 
 def root(seed: str) -> bytes:

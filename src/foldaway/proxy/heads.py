@@ -44,27 +44,27 @@ class Heads:
     def __len__(self) -> int:
         return len(self._heads)
 
-    def chain(self, tenant: str, seed: str, messages: Sequence[Message], *, marked: bool = True) -> Chain:
+    def chain(self, tenant: str, seed: str, messages: Sequence[Message]) -> Chain:
         """The same as `chains.chain`. Hashes what is new behind a history kept here, else everything."""
         digests: list[bytes] = []
         for length in range(len(messages), max(0, len(messages) - MOST_NEW), -1):
             last = messages[length - 1]
-            digests.append(digest(unmarked(last) if marked else last))
+            digests.append(digest(unmarked(last)))
             head = self._find((tenant, seed, length, digests[-1]))
-            if head is not None and _same(head.messages, messages, marked=marked):
+            if head is not None and _same(head.messages, messages):
                 # The newest digest is that of the message known already.
                 return extended(head.links, digests[-2::-1])
         rest = messages[: len(messages) - len(digests)]
-        front = [digest(unmarked(m) if marked else m) for m in rest]
+        front = [digest(unmarked(m)) for m in rest]
         return extended((), [*front, *reversed(digests)], root(seed))
 
-    def keep(self, owner: Owner, seed: str, messages: Sequence[Message], chain: Chain, *, marked: bool = True) -> None:
+    def keep(self, owner: Owner, seed: str, messages: Sequence[Message], chain: Chain) -> None:
         """Remember this as the newest history of a session. The messages must not be changed afterwards."""
         known = self._heads.get(owner)
         start = 0
         if known is not None and chain.links[: len(known.links)] == known.links:
             start = len(known.links)
-        fresh = [unmarked(m) if marked else m for m in messages[start:]]
+        fresh = [unmarked(m) for m in messages[start:]]
         # What is known stays as it was kept: equal texts are not held twice.
         kept = [*(known.messages if known is not None and start else ()), *fresh]
         head = Head((owner[0], seed, len(kept), chain.last or digest(kept[-1])), kept, chain.links)
@@ -86,8 +86,7 @@ class Heads:
             return None if owner is None else self._heads.get(owner)
 
 
-def _same(known: list[Message], given: Sequence[Message], *, marked: bool) -> bool:
+def _same(known: list[Message], given: Sequence[Message]) -> bool:
     """Whether a history begins with the one known. Cache marks do not count: clients move them."""
-    if not marked:
-        return known == given[: len(known)]
-    return all(a == b or a == unmarked(b) for a, b in zip(known, given, strict=False))
+    # As a whole first, which is several times faster.
+    return known == given[: len(known)] or all(a == b or a == unmarked(b) for a, b in zip(known, given, strict=False))

@@ -37,8 +37,6 @@ class Incoming:
     """The session, where the client names it."""
     budget: int | None = None
     policy: str = ""
-    marked: bool = True
-    """Whether the body holds cache marks at all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +69,7 @@ class Places:
         asked = incoming.asked
         messages = self._whole(incoming) if asked.previous else asked.messages
         seed = f"{asked.format}\0{asked.group}\0{incoming.name}"
-        links = self.heads.chain(incoming.tenant, seed, messages, marked=incoming.marked)
+        links = self.heads.chain(incoming.tenant, seed, messages)
         place = self.chains.find(incoming.tenant, links)
         if place is None or place.length < _opening(messages):
             name = incoming.name or f"auto-{links.links[-1]}"
@@ -91,7 +89,7 @@ class Places:
                 raise
         self.shelf.put(key, desk)
         self.chains.note(incoming.tenant, links, place.session, desk.session.branch, place.length)
-        self.heads.keep(key, seed, messages, links, marked=incoming.marked)
+        self.heads.keep(key, seed, messages, links)
         return Seat(key=key, desk=desk, links=links, fresh=len(messages) - place.length)
 
     def _on(self, incoming: Incoming, place: Place, desk: Desk, messages: list[Message]) -> Desk:

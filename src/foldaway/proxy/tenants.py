@@ -22,11 +22,11 @@ class Tenants:
         self._settings = settings
         self._salt = blake2b(store.open(OWN).encode()).digest()
 
-    def incoming(self, asked: Asked, headers: Mapping[str, str], *, marked: bool) -> Incoming:
+    def incoming(self, asked: Asked, headers: Mapping[str, str]) -> Incoming:
         """Raises Refused (400) for headers of ours that cannot be followed."""
         return Incoming(
             asked=asked, tenant=self.tenant(headers), name=headers.get("x-foldaway-session", "").strip()[:200],
-            budget=_number(headers, "x-foldaway-budget"), policy=headers.get("x-foldaway-policy", ""), marked=marked,
+            budget=_number(headers, "x-foldaway-budget"), policy=headers.get("x-foldaway-policy", ""),
         )  # fmt: skip
 
     def tenant(self, headers: Mapping[str, str]) -> str:
