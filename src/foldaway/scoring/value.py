@@ -114,7 +114,7 @@ class Weights:
             base, slow = max(base, self.unresolved), slow * self.patience
         top = base * factor + self.use * math.log2(1 + standing.uses)
         age = max(0, step - max(standing.made_step, standing.used_step))
-        left = 0.5 ** (age / (curve.half_life_steps * slow))
+        left: float = 0.5 ** (age / (curve.half_life_steps * slow))
         learned = self.learned.get(f"{standing.kind.value}/{phase}", self.learned.get(standing.kind.value, 1.0))
         return round(max(0.0, min(1.0, (self.floor + (top - self.floor) * left) * learned)), 6)
 
