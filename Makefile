@@ -64,6 +64,7 @@ lock: $(READY)  ## pin the newest versions anew (needs uv on the PATH)
 	uv pip compile pyproject.toml --group models $(LOCK_FLAGS) -o requirements-models.lock
 	uv pip compile pyproject.toml --group agents $(LOCK_FLAGS) -o requirements-agents.lock
 	uv pip compile pyproject.toml --group adapters $(LOCK_FLAGS) -o requirements-adapters.lock
+	uv pip compile --group bench $(LOCK_FLAGS) -o requirements-bench.lock
 
 # Versions and hashes only: no address of any registry.
 LOCK_FLAGS := --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
@@ -124,6 +125,10 @@ test-adapters: adapters  ## every adapter against its framework, offline
 	LITELLM_LOCAL_MODEL_COST_MAP=True $(ADAPTERS)/bin/python -m pytest -q -W ignore tests/adapters $(ARGS)
 	LITELLM_LOCAL_MODEL_COST_MAP=True $(ADAPTERS)/bin/python -m pytest -q -W ignore tests/docs -k adapters $(ARGS)
 
+.PHONY: bench-adapters
+bench-adapters: adapters  ## frameworks' own context management against the adapters, one scripted task (ARGS="Strands")
+	@$(ADAPTERS)/bin/python scripts/adapters_bench.py $(ARGS)
+
 # Agent programs that nobody changed, in front of the proxy: an environment of their own.
 AGENTS := .venv-agents
 .PHONY: agents test-agents
@@ -139,3 +144,17 @@ $(AGENTS)/.ready: requirements-agents.lock pyproject.toml
 test-agents: agents  ## agent programs through the proxy, two hundred calls each (minutes)
 	# -W ignore: what the programs leave open or call outdated among themselves is not ours to mend.
 	$(AGENTS)/bin/python -m pytest -q -rsP -W ignore tests/proxy/clients/test_agent_programs.py $(ARGS)
+
+# LiteLLM's proxy, to be measured beside this one; it pins other versions than the tools of the product do.
+BENCH := .venv-bench
+.PHONY: bench-peers bench-proxy
+bench-peers: $(BENCH)/.ready  ## .venv-bench: LiteLLM's proxy for `make bench-proxy`
+
+$(BENCH)/.ready: requirements-bench.lock
+	@test -x $(BENCH)/bin/python || $(PYTHON) -m venv --clear $(BENCH)
+	@echo "setting up $(BENCH) (about 750 MB) ..." >&2
+	@$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-bench.lock
+	@touch $@
+
+bench-proxy: $(READY)  ## the proxy beside none, a bare one and LiteLLM's (ARGS="--sizes 10KB --markdown")
+	@$(BIN)/python -m foldaway.lab.proxy_bench --litellm $(BENCH)/bin/litellm $(ARGS)

@@ -74,3 +74,15 @@ def test_a_branch_knows_the_tools_told_before_it() -> None:
 def test_undeclared_functions_are_refused() -> None:
     with Session() as session, pytest.raises(TypeError, match="declares nothing"):
         session.use_tools(len)
+
+
+@pytest.mark.parametrize(
+    ("needs", "weight", "why"), [([1], float("nan"), "weight"), ([1], -5.0, "weight"), ([3], 1.0, "#2")]
+)
+def test_a_declared_link_that_makes_no_sense_is_refused(needs: list[int], weight: float, why: str) -> None:
+    with Session(budget=1_000) as session:
+        session.append([{"role": "user", "content": "one"}, {"role": "assistant", "content": "two"}])
+        session.append([{"role": "user", "content": "three"}])
+        with pytest.raises(ValueError, match=why):
+            session.link(2, needs, weight=weight)
+        assert session.ledger == []

@@ -177,7 +177,7 @@ def targets_of(plan: ProposedPlan) -> Iterator[Any]:
 
 def too_late(plan: ProposedPlan, step: int) -> str:
     """Why a plan cannot speak of this window; "" when it can."""
-    if not 0 <= plan.seen_step <= step:
+    if type(plan.seen_step) is not int or not 0 <= plan.seen_step <= step:
         return f"it was made for model call {plan.seen_step}; this session is at {step}"
     late = step - plan.seen_step
     return f"it was made {late} model calls ago" if late > MOST_STEPS_LATE else ""

@@ -6,6 +6,7 @@ a bounded number of candidates however long the session is; a retired anchor com
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -58,8 +59,8 @@ class AnchorIndex:
     def __init__(self) -> None:
         self._anchors: dict[str, Anchor] = {}
         self._by_item: dict[int, tuple[str, ...]] = {}
-        self._used: dict[str, Anchor] = {}
-        self._seen: dict[str, Anchor] = {}
+        self._used: OrderedDict[str, Anchor] = OrderedDict()
+        self._seen: OrderedDict[str, Anchor] = OrderedDict()
         self._item_used: dict[int, int] = {}
         self._folder_used: dict[str, int] = {}
 
@@ -157,9 +158,10 @@ class AnchorIndex:
             self._by_item[item] = tuple(dict.fromkeys((*before, *found)))
 
 
-def _newest(table: dict[str, Anchor], literal: str, anchor: Anchor, limit: int) -> None:
+def _newest(table: OrderedDict[str, Anchor], literal: str, anchor: Anchor, limit: int) -> None:
     """Move an anchor to the young end of a table; the oldest one leaves when the table is full."""
-    table.pop(literal, None)
+    # No plain dict: the first key of one that loses its first keys all the time takes long to find.
     table[literal] = anchor
+    table.move_to_end(literal)
     if len(table) > limit:
-        del table[next(iter(table))]
+        table.popitem(last=False)

@@ -6,14 +6,17 @@ bits (orjson reads them as floats), NaN and the infinities, and floats that it w
 
 from __future__ import annotations
 
+import importlib
 import json
 from collections.abc import Mapping
 from typing import Any
 
+FAST: Any
+"""The module orjson; None where it is not installed (the extra `proxy-fast`)."""
 try:
-    import orjson
-except ImportError:  # the extra `proxy-fast`
-    orjson = None  # type: ignore[assignment]
+    FAST = importlib.import_module("orjson")
+except ImportError:
+    FAST = None
 
 MAYBE_INTEGER = 2.0**63
 """Floats from here on may have been integers that do not fit into 64 bits."""
@@ -26,10 +29,10 @@ def loads(raw: bytes) -> Any:
 
 def measured(raw: bytes) -> tuple[Any, int]:
     """A value, and how deep it is nested: 0 for a plain one, 1 for a list of those. Raises as `loads` does."""
-    if orjson is not None:
+    if FAST is not None:
         try:
-            value = orjson.loads(raw)
-        except orjson.JSONDecodeError:
+            value = FAST.loads(raw)
+        except FAST.JSONDecodeError:
             value = None
         else:
             depth, floats = _walk(value)
@@ -41,9 +44,9 @@ def measured(raw: bytes) -> tuple[Any, int]:
 
 def dumps(value: Mapping[str, Any]) -> bytes:
     """As short as it gets, not in ASCII; lone surrogates stay escapes, since bytes cannot hold them."""
-    if orjson is not None and all(_alike(number) for number in _walk(value)[1]):
+    if FAST is not None and all(_alike(number) for number in _walk(value)[1]):
         try:
-            return orjson.dumps(value)
+            return bytes(FAST.dumps(value))
         except TypeError:
             # Integers beyond 64 bits, lone surrogates, very deep nesting.
             pass
@@ -55,7 +58,7 @@ def dumps(value: Mapping[str, Any]) -> bytes:
 
 def _alike(number: float) -> bool:
     """Whether orjson writes a float as the standard library does: not 1e+22, and not NaN."""
-    return bool(orjson.dumps(number) == repr(number).encode())
+    return bool(FAST.dumps(number) == repr(number).encode())
 
 
 def _walk(value: Any) -> tuple[int, list[float]]:

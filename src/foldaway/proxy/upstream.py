@@ -109,9 +109,14 @@ class Upstream:
             await client.aclose()
 
 
-@lru_cache(maxsize=64)
 def _parsed(url: str) -> httpx2.URL:
-    # Nearly all requests go to two or three addresses.
+    # A query may hold a key, and keys are not kept.
+    return httpx2.URL(url) if "?" in url else _known(url)
+
+
+@lru_cache(maxsize=64)
+def _known(url: str) -> httpx2.URL:
+    """Nearly all requests go to two or three addresses."""
     return httpx2.URL(url)
 
 

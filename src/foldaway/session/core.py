@@ -266,10 +266,18 @@ class Core:
             self._engine.spent = lambda: (timer() - start) / limit
 
     def link(self, item: int, needs: Sequence[int], *, weight: float = 1.0, why: str = "declared") -> None:
-        """Declare that an item depends on others (`needs=`): strong links into open work protect."""
-        self._known(item)
-        for target in needs:
-            self._known(target)
+        """Declare that an item depends on earlier ones (`needs=`): strong links into open work protect.
+
+        Raises RecallError for unknown items, ValueError for a weight outside 0 to 1 or an item that is not earlier.
+        """
+        source = self._known(item).id
+        targets = [self._known(target).id for target in needs]
+        if not 0.0 <= weight <= 1.0:  # not a number is neither
+            raise ValueError(f"a weight of {weight}: expected 0 to 1")
+        for target in targets:
+            if wrong := links.objection(self._engine.log, source, target, 1.0):
+                raise ValueError(wrong)
+        for target in targets:
             self._engine.log.link(
                 Link(source=item, target=target, weight=weight, provenance=Provenance.DECLARED, why=why)
             )

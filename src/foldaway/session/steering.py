@@ -39,7 +39,10 @@ class Steering(Core):
 
         Nothing is shown otherwise until it is committed: at a safe boundary, when it pays (`foldaway.engine.benefit`),
         together with what the policy proposes if that is due as well. A later plan takes the place of one that waits.
+        Never raises for what a plan says; SettingsError for what is no plan.
         """
+        if not isinstance(plan, ProposedPlan):
+            raise SettingsError(f"a {type(plan).__name__} is no plan; expected a foldaway.ProposedPlan")
         self._resolve_budget()
         verdict = self._engine.propose_plan(plan)
         self._save()

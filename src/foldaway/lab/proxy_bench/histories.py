@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 MODEL = "gpt-4.1"
 """Its window is larger than the largest history here, so that nothing folds unless a budget is asked for."""
 SYSTEM = "You are a careful build engineer. Answer in short sentences and name the file you changed."
-BYTES_A_TOKEN = 3.38
-"""Of this text, by o200k_base."""
+BYTES_A_TOKEN = 4.25
+"""Of these bodies, by o200k_base."""
 _NAMES = (
     "api auth billing cache chart cli config core db docs email events jobs login media orders pages search".split()
 )
@@ -94,12 +94,14 @@ def _messages(size: Size, seed: str) -> Iterator[bytes]:
 
 
 def _listing(rng: random.Random, size: int) -> str:
+    """Lines with about as many new literals (paths, numbers, names) as the results of recorded coding sessions."""
     lines: list[str] = []
     while size > 0:
         name, verb = rng.choice(_NAMES), rng.choice(_VERBS)
         line = f"{rng.randrange(900)}: {name}.{verb}(order={rng.randrange(10**6)}, path='lib/{name}/{verb}.py')"
-        lines.append(line)
-        size -= len(line) + 2
+        words = " ".join(rng.choice(_NAMES if n % 2 else _VERBS) for n in range(rng.randrange(8, 16)))
+        lines += [line, f"    # {words}"]
+        size -= len(line) + len(words) + 10
     return "\n".join(lines)
 
 

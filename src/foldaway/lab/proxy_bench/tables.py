@@ -23,14 +23,9 @@ def latency(results: Sequence[Result]) -> list[list[str]]:
     direct = direct_of(results)
     rows = []
     for r in results:
-        own = r.target == direct.target
-        added = ["", ""] if own else [_ms(added_ms(r, direct, share)) for share in (0.5, 0.95)]
-        rows.append(
-            [
-                r.cell.size.name, str(r.cell.connections), r.target,
-                *(_ms(r.percentile_ms(s)) for s in (0.5, 0.95, 0.99)), *added, f"{r.calls_per_second():,.0f}", _ms(r.cpu_ms()), _ms(r.opening_ms()), str(r.failed),
-            ]
-        )  # fmt: skip
+        p50, p95, p99 = (_ms(r.percentile_ms(share)) for share in (0.5, 0.95, 0.99))
+        rest = [f"{r.calls_per_second():,.0f}", _ms(r.cpu_ms()), _ms(r.opening_ms()), str(r.failed)]
+        rows.append([r.cell.size.name, str(r.cell.connections), r.target, p50, p95, p99, *_added(r, direct), *rest])
     return rows
 
 
@@ -39,16 +34,16 @@ def streaming(results: Sequence[Result]) -> list[list[str]]:
     direct = direct_of(results)
     rows = []
     for r in results:
-        own = r.target == direct.target
-        added = ["", ""] if own else [_ms(added_ms(r, direct, share, first_byte=True)) for share in (0.5, 0.95)]
-        first = (_ms(r.percentile_ms(s, first_byte=True)) for s in (0.5, 0.95))
-        rows.append(
-            [
-                r.cell.size.name, str(r.cell.connections), r.target, *first, *added, _ms(r.percentile_ms(0.5)),
-                _ms(r.cpu_ms()), str(r.failed),
-            ]
-        )  # fmt: skip
+        p50, p95 = (_ms(r.percentile_ms(share, first_byte=True)) for share in (0.5, 0.95))
+        rest = [_ms(r.percentile_ms(0.5)), _ms(r.cpu_ms()), str(r.failed)]
+        rows.append([r.cell.size.name, str(r.cell.connections), r.target, p50, p95, *_added(r, direct), *rest])
     return rows
+
+
+def _added(r: Result, direct: Result) -> list[str]:
+    if r is direct:
+        return ["", ""]
+    return [_ms(added_ms(r, direct, share, first_byte=r.cell.stream)) for share in (0.5, 0.95)]
 
 
 def memory(weighings: Sequence[Weighing]) -> tuple[list[str], list[list[str]]]:
@@ -74,13 +69,15 @@ def as_json(results: Sequence[Result], direct: Result) -> list[dict[str, Any]]:
 
 
 def _row(r: Result, direct: Result) -> dict[str, Any]:
+    first = r.cell.stream
+    times: dict[str, float] = {}
+    for share in (0.5, 0.95, 0.99):
+        times[f"p{round(share * 100)}_ms"] = round(r.percentile_ms(share, first_byte=first), 3)
+        times[f"added_p{round(share * 100)}_ms"] = round(added_ms(r, direct, share, first_byte=first), 3)
     return {
-        "history": r.cell.size.name, "connections": r.cell.connections, "stream": r.cell.stream, "target": r.target,
-        "calls": len(r.timings), "failed": r.failed,
-        **{f"p{round(s * 100)}_ms": round(r.percentile_ms(s, first_byte=r.cell.stream), 3) for s in (0.5, 0.95, 0.99)},
-        **{f"added_p{round(s * 100)}_ms": round(added_ms(r, direct, s, first_byte=r.cell.stream), 3) for s in (0.5, 0.95, 0.99)},
-        "calls_per_second": round(r.calls_per_second(), 1), "cpu_ms": round(r.cpu_ms(), 3),
-        "opening_ms": round(r.opening_ms(), 3), "rss_mb": round(r.rss_mb, 1),
+        "history": r.cell.size.name, "connections": r.cell.connections, "stream": first, "target": r.target,
+        "calls": len(r.timings), "failed": r.failed, **times, "calls_per_second": round(r.calls_per_second(), 1),
+        "cpu_ms": round(r.cpu_ms(), 3), "opening_ms": round(r.opening_ms(), 3), "rss_mb": round(r.rss_mb, 1),
     }  # fmt: skip
 
 
