@@ -315,7 +315,7 @@ class Planner:
 
     def _cut(self, item: Item, text: str, keep: int) -> str:
         """A digest in `keep` characters, or head and tail of what is no tool's result."""
-        if item.kind in NO_DIGEST:
+        if item.kind in NO_DIGEST or item.id < 0:
             return self.stubs.mask(item, text, keep)
         return self.digests.within(item, keep)
 

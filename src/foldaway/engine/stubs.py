@@ -105,6 +105,12 @@ class Stubs:
         """Head and tail of a text with the mark of what is missing between them."""
         left_out = max(0, len(text) - keep_chars)
         lines = text.count("\n") + 1
+        if item.id < 0:
+            # A recall put in by us has no id that a model could ask for: a part of the original is what it can get.
+            said = (
+                f"{MARK}: about {left_out:,} characters of this recall left out here for lack of room; ask for less: "
+            )
+            return excerpt(text, keep_chars, f"{said}lines of one item, or words]", head_share=0.55)
         mark = (
             f"{MARK}: about {left_out:,} of {len(text):,} characters ({lines:,} lines) of #{item.id} left out here. "
             f"{self.ask(f'#{item.id}:1-{min(lines, 200)}')} shows lines, {self.ask(f'#{item.id} words')} searches it]"

@@ -11,7 +11,7 @@ import httpx2
 
 from foldaway.errors import OverBudget
 from foldaway.proxy.answers import BY_FORMAT
-from foldaway.proxy.answers.base import Whole
+from foldaway.proxy.answers.base import Whole, event_of
 from foldaway.proxy.dialects import Dialect
 from foldaway.proxy.exchange import Exchange
 from foldaway.proxy.fallback import reason
@@ -24,6 +24,14 @@ from foldaway.proxy.upstream import Headers, back, onward, plain, raw_body
 
 if TYPE_CHECKING:
     from foldaway.proxy.app import ProxyApp
+
+
+class RoundRefused(Exception):
+    """The upstream refused a round in which the model was to get what it recalled."""
+
+    def __init__(self, answer: httpx2.Response, content: bytes) -> None:
+        super().__init__(f"the upstream answered {answer.status_code}")
+        self.answer, self.content = answer, content
 
 
 class Call:
@@ -151,7 +159,12 @@ class Call:
         earlier: list[dict[str, Any]] = []
         read = self._read(plain(answer, content), prepared)
         while read is not None and self._goes_on(prepared, read[1], len(earlier)):
-            following = await self._again(prepared, read[1])
+            try:
+                following = await self._again(prepared, read[1], last=len(earlier) == self.app.settings.recall_rounds)
+            except RoundRefused as refused:
+                # Nothing is out yet: the client gets what the provider says, and may try again.
+                await self._through(refused.answer, refused.content)
+                return
             if following is None:
                 break
             earlier.append(read[0])
@@ -186,27 +199,34 @@ class Call:
             bool(prepared.listening)
             and bool(found.recalls)
             and not found.others
-            and rounds < self.app.settings.recall_rounds
+            and rounds <= self.app.settings.recall_rounds
         )
 
-    async def _again(self, prepared: Prepared, found: Any) -> tuple[Prepared, httpx2.Response] | None:
-        """Serve what the model asked for and ask it again; None when that cannot be."""
+    async def _again(self, prepared: Prepared, found: Any, *, last: bool) -> tuple[Prepared, httpx2.Response] | None:
+        """Serve what the model asked for and ask it again; None when that cannot be.
+
+        `last`: so many rounds were made that recall is offered no more. Raises RoundRefused or httpx2.TransportError
+        when the upstream gives no answer: what was said so far is no answer either.
+        """
         assert prepared.seat is not None
         app, seat, limit = self.app, prepared.seat, self.app.settings.time_limit_seconds
         self.record.recalls += len(found.recalls)
         try:
             await app.within(limit, app.threads, app.turns.recall, seat, tuple(found.recalls))
             following = await app.within(
-                limit, app.threads, app.turns.look, self.raw, self.body, self.dialect, self.incoming, seat
+                limit, app.threads, app.turns.look, self.raw, self.body, self.dialect, self.incoming, seat, not last
             )
-            answer = await self._send(following)
         except Exception as error:  # the answer so far still reaches the client
             self.record.note(f"recall failed: {reason(error)}")
             return None
+        answer = await self._send(following)
         if answer.status_code != 200:
             self.record.note(f"recall round refused with {answer.status_code}")
-            await answer.aclose()
-            return None
+            try:
+                content = await raw_body(answer)
+            finally:
+                await answer.aclose()
+            raise RoundRefused(answer, content)
         return following, answer
 
     async def _stream(self, prepared: Prepared, answer: httpx2.Response) -> None:
@@ -235,9 +255,14 @@ class Call:
                     tail.feed(data)
                     await self.exchange.piece(filtered.feed(data))
                 asks = bool(filtered.recalls) and not filtered.others and not filtered.broken
-                if not (prepared.listening and asks and rounds < self.app.settings.recall_rounds):
+                if not (prepared.listening and asks and rounds <= self.app.settings.recall_rounds):
                     break
-                following = await self._again(prepared, filtered)
+                last = rounds == self.app.settings.recall_rounds
+                try:
+                    following = await self._again(prepared, filtered, last=last)
+                except (RoundRefused, httpx2.TransportError) as failed:
+                    await self._broken(failed)
+                    return
                 if following is None:
                     break
                 await answer.aclose()
@@ -253,6 +278,29 @@ class Call:
             await self.exchange.piece(b"", more=False)
         finally:
             await answer.aclose()
+
+    async def _broken(self, failed: Exception) -> None:
+        """The status is out: an error event says what the client would have got as an error."""
+        status, content = 502, b""
+        if isinstance(failed, RoundRefused):
+            status, content = failed.answer.status_code, plain(failed.answer, failed.content)
+        told = self.answers.error(
+            status, f"foldaway: the upstream failed in a recall round ({status})", "upstream_error"
+        )
+        try:
+            said = json.loads(content)
+        except (ValueError, RecursionError):
+            said = None
+        if isinstance(said, dict) and "error" in said:
+            told = said
+        if self.dialect.format == "openai_responses":
+            error = told.get("error")
+            told = {"type": "error", "param": None, "code": None, **(error if isinstance(error, dict) else {})} | {
+                "type": "error"
+            }
+        self.record.note(f"recall round failed: {reason(failed)}")
+        await self.exchange.piece(event_of(told, named=self.dialect.format != "openai_chat"))
+        await self.exchange.piece(b"", more=False)
 
     def _learn_late(self, prepared: Prepared, tail: Tail) -> None:
         """A refusal inside a stream has reached the client; the next request is the smaller for it."""

@@ -57,11 +57,20 @@ class Turns:
         """Decide what to send. Raises OverBudget where nothing valid fits the window, and what `Places.seat` raises."""
         return self.look(raw, body, dialect, incoming, self.places.seat(incoming))
 
-    def look(self, raw: bytes, body: Mapping[str, Any], dialect: Dialect, incoming: Incoming, seat: Seat) -> Prepared:
-        """The view of a session that is up to date, as a request under the limits in tokens and in bytes."""
+    def look(
+        self, raw: bytes, body: Mapping[str, Any], dialect: Dialect, incoming: Incoming, seat: Seat, offer: bool = True
+    ) -> Prepared:
+        """The view of a session that is up to date, as a request under the limits in tokens and in bytes.
+
+        `offer` False: the model may ask for nothing more; it has to answer with what it has.
+        """
         try:
             with seat.desk.held(self.places.settings.time_limit_seconds):
-                return self._under_limits(raw, body, dialect, incoming, seat)
+                prepared = self._under_limits(raw, body, dialect, incoming, seat)
+                if offer or not prepared.listening or prepared.view is None:
+                    return prepared
+                changed = dialect.write(body, prepared.view, None)
+                return replace(prepared, body=dumps(changed), listening=NOT_LISTENING)
         except (Busy, OverBudget):
             raise
         except Exception:
@@ -97,7 +106,8 @@ class Turns:
         session.set_prompt(system=asked.system, tools=asked.tools)
         view = session.view()
         folds = session.folds
-        offered = session.recall_offered
+        # Several answers at once cannot be asked again with one recall.
+        offered = session.recall_offered if body.get("n") in (None, 1) else "none"
         listening = Listening(
             tool=RECALL_TOOL if folds and offered == "tool" else "", directives=folds and offered == "directive"
         )

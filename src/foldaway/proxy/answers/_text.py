@@ -50,3 +50,10 @@ def _unfinished(tail: str) -> bool:
         return False
     said = tail[len(_START) :].lstrip()
     return "\n" not in said and "]" not in said
+
+
+def apart(before: str, after: str) -> str:
+    """Two stretches of text that a recall stood between, not glued together."""
+    if not before or not after or before[-1].isspace() or after[0].isspace():
+        return before + after
+    return f"{before}\n\n{after}"

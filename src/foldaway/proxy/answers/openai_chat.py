@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from foldaway.proxy.answers._text import TextGate, stripped
+from foldaway.proxy.answers._text import TextGate, apart, stripped
 from foldaway.proxy.answers.base import (
     NOTHING,
     Events,
@@ -65,7 +65,7 @@ class ChatAnswers:
         kept = [c for c in _calls(message) if not _is_recall(c, listening)]
         recalled = len(kept) < len(_calls(message)) or text != (message.get("content") or "")
         if before or text != (message.get("content") or ""):
-            message["content"] = before + text or None
+            message["content"] = apart(before, text) or None
         if len(kept) < len(_calls(message)):
             message["tool_calls"] = kept
             if not kept:
@@ -98,6 +98,9 @@ class ChatFilter:
         """Index of a recall in this round -> pieces of its arguments."""
         self._next_call = 0
         self._spoke = False
+        self._parts = ""
+        """What earlier rounds ended in, until a word of the next one follows on it."""
+        self._tail = ""
         self._gate = TextGate()
         self._last: dict[str, Any] = {}
         self._ends: list[bytes] = []
@@ -127,6 +130,7 @@ class ChatFilter:
         self._asked.clear()
         self.others, self._first = False, False
         self._done = self._failed = False
+        self._parts = self._tail if self._spoke else ""
         return held
 
     def finish(self) -> bytes:
@@ -192,6 +196,9 @@ class ChatFilter:
         content = delta.get("content")
         if isinstance(content, str) and content:
             goes = self._gate.feed(content) if self._listening.directives else content
+            if goes and self._parts:
+                goes, self._parts = apart(self._parts, goes)[len(self._parts) :], ""
+            self._tail = goes[-1:] or self._tail
             altered["content"] = goes
             self._spoke = self._spoke or bool(goes)
             if not goes:
