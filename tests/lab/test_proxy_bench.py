@@ -17,29 +17,36 @@ from foldaway.lab.proxy_bench.measure import Cell, Result, Weighing, added_ms
 SIZE = SIZES["10KB"]
 
 
+def session(agent: Agent) -> list[bytes]:
+    bodies = [agent.opens()]
+    while agent.room():
+        bodies.append(agent.goes_on())
+    return bodies
+
+
 def test_a_history_grows_call_by_call_and_begins_anew() -> None:
-    agent, again = Agent(SIZE, "a"), Agent(SIZE, "a")
-    bodies = [agent.body(call) for call in range(SIZE.calls + 1)]
-    assert bodies == [again.body(call) for call in range(SIZE.calls + 1)]
-    assert [opening for _, opening in bodies] == [True, *[False] * (SIZE.calls - 1), True]
-    histories = [json.loads(body)["messages"] for body, _ in bodies]
-    for before, after in pairwise(histories[:-1]):
+    agent = Agent(SIZE, "a")
+    first, second = session(agent), session(agent)
+    assert first == session(Agent(SIZE, "a"))
+    histories = [json.loads(body)["messages"] for body in first]
+    assert len(histories) == SIZE.calls
+    for before, after in pairwise(histories):
         assert after[: len(before)] == before
         assert len(after) == len(before) + 2
-    assert histories[-1][1] != histories[0][1]
+    assert json.loads(second[0])["messages"][1] != histories[0][1]
 
 
 @pytest.mark.parametrize("name", SIZES)
 def test_histories_are_as_large_as_their_name_says(name: str) -> None:
     size = SIZES[name]
-    agent = Agent(size, "a")
-    sizes = [len(agent.body(call)[0]) for call in (0, size.calls - 1)]
-    assert 0.7 * size.bytes < sizes[0] < size.bytes < sizes[1] < 1.4 * size.bytes
+    bodies = session(Agent(size, "a"))
+    assert 0.9 * size.bytes < len(bodies[len(bodies) // 2]) < 1.2 * size.bytes
+    assert len(bodies[0]) < 1.3 * size.start_bytes
 
 
 def result(target: str, *rounds: list[float]) -> Result:
     cell = Cell(size=SIZE, connections=1, rounds=len(rounds), calls=len(rounds[0]))
-    timings = [[Timing(first_byte=s / 2, whole=s, status=200, opening=False) for s in some] for some in rounds]
+    timings = [[Timing(first_byte=s / 2, whole=s, status=200) for s in some] for some in rounds]
     return Result(cell=cell, target=target, rounds=timings, seconds=[sum(some) for some in rounds], cpu_seconds=0.006)
 
 

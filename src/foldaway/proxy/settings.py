@@ -28,7 +28,7 @@ class ProxySettings:
     """How the model asks for what is folded: a tool where the request has tools, else a directive in its text."""
     recall_rounds: int = 4
     """How often one request may go back to the model with what it asked for."""
-    time_limit_seconds: float = 2.0
+    time_limit_seconds: float = 5.0
     """For deciding on one request; after it the safest valid view goes out."""
     upstream_seconds: float = 600.0
     """Without a byte from the upstream."""

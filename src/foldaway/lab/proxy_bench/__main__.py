@@ -7,7 +7,8 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,9 @@ from foldaway.lab.proxy_bench.measure import Cell, direct_of, measure, weigh
 from foldaway.lab.proxy_bench.targets import DIRECT, Target, running
 from foldaway.lab.table import aligned
 
-CALLS = {"10KB": {1: 120, 8: 24, 64: 6}, "200KB": {1: 60, 8: 12, 64: 3}, "2MB": {1: 16, 8: 4, 64: 1}}
+CALLS = {"10KB": {1: 25, 8: 25, 64: 6}, "200KB": {1: 19, 8: 10, 64: 3}, "2MB": {1: 16, 8: 4, 64: 1}}
 """Of each connection in a round, by size and connections."""
-STREAMED = {"10KB": {1: 20, 8: 6}, "200KB": {1: 20, 8: 6}}
+STREAMED = {"10KB": {1: 19, 8: 6}, "200KB": {1: 19, 8: 6}}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -31,9 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         litellm = None
     with tempfile.TemporaryDirectory(prefix="foldaway-bench-") as folder:
         try:
-            with running(Path(folder), litellm) as targets:
-                chosen = [t for t in targets if t.name == DIRECT or not asked.targets or t.name in asked.targets]
-                told = _all(asked, chosen)
+            told = _all(asked, Path(folder), litellm)
         except FoldawayError as error:
             print(f"error: {error}", file=sys.stderr)
             return 1
@@ -42,31 +41,41 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _all(asked: Any, targets: list[Target]) -> dict[str, Any]:
+def _all(asked: Any, folder: Path, litellm: Path | None) -> dict[str, Any]:
     shown = _shown(asked)
     load = os.getloadavg()
     shown(f"Load of the machine at the start: {load[0]:.1f} (1 min), {load[1]:.1f} (5 min); {os.cpu_count()} cores.\n")
-    rows: list[dict[str, Any]] = []
-    lines: list[list[str]] = []
-    for cell in _cells(asked, CALLS, stream=False):
-        found = measure(cell, targets, _progress)
-        rows += tables.as_json(found, direct_of(found))
-        lines += tables.latency(found)
-    shown(_table(asked, tables.COLUMNS, lines))
-    lines = []
-    for cell in _cells(asked, STREAMED, stream=True):
-        found = measure(cell, targets, _progress)
-        rows += tables.as_json(found, direct_of(found))
-        lines += tables.streaming(found)
-    if lines:
-        shown(_table(asked, tables.STREAM_COLUMNS, lines))
-    weighings = [weigh(SIZES["10KB"], t, asked.memory, _progress) for t in targets[1:] if asked.memory]
-    if weighings:
+    with _targets(asked, folder / "time", litellm) as targets:
+        rows = [*_times(asked, targets, stream=False), *_times(asked, targets, stream=True)]
+    weighings: list[Weighing] = []
+    if asked.memory:
+        # Begun anew: what stood before in a process is no measure for what is added.
+        with _targets(asked, folder / "memory", litellm) as targets:
+            weighings = [weigh(SIZES["10KB"], t, asked.memory, _progress) for t in targets[1:]]
         shown(_table(asked, *tables.memory(weighings)))
     after = os.getloadavg()
     shown(f"Load at the end: {after[0]:.1f} (1 min), {after[2]:.1f} (15 min).")
     memory = [{"target": w.target, "calls": w.calls, "rss_mb": w.rss_mb} for w in weighings]
     return {"cells": rows, "memory": memory, "load": [load[0], after[0]]}
+
+
+@contextmanager
+def _targets(asked: Any, folder: Path, litellm: Path | None) -> Iterator[list[Target]]:
+    folder.mkdir()
+    with running(folder, litellm) as targets:
+        yield [t for t in targets if t.name == DIRECT or not asked.targets or t.name in asked.targets]
+
+
+def _times(asked: Any, targets: Sequence[Target], *, stream: bool) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    lines: list[list[str]] = []
+    for cell in _cells(asked, STREAMED if stream else CALLS, stream=stream):
+        found = measure(cell, targets, _progress)
+        rows += tables.as_json(found, direct_of(found))
+        lines += tables.streaming(found) if stream else tables.latency(found)
+    if lines:
+        _shown(asked)(_table(asked, tables.STREAM_COLUMNS if stream else tables.COLUMNS, lines))
+    return rows
 
 
 def _cells(asked: Any, plan: dict[str, dict[int, int]], *, stream: bool) -> list[Cell]:
@@ -105,7 +114,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--sizes", type=lambda s: s.split(","), default=list(SIZES), help="such as 10KB,200KB")
     parser.add_argument("--connections", type=lambda s: [int(n) for n in s.split(",")], default=[1, 8, 64])
     parser.add_argument("--targets", type=lambda s: s.split(";"), default=[], help="names, parted by ;")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--share", type=float, default=1.0, help="of the usual number of calls in a round")
     parser.add_argument("--memory", type=int, default=10_000, help="calls for the memory table; 0: without it")
     parser.add_argument("--no-stream", action="store_true")

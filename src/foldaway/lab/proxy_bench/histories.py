@@ -32,6 +32,9 @@ class Size:
 
     name: str
     bytes: int
+    """In the middle of a session."""
+    start_bytes: int
+    """When the session is first seen."""
     step_bytes: int
     """What one call adds: a call and its result."""
     budget: int
@@ -39,21 +42,21 @@ class Size:
 
     @property
     def base(self) -> int:
-        """Calls that are history already when a session is first seen: up to 0.8 of the size."""
-        return max(1, int(self.bytes * 0.8) // self.step_bytes)
+        """Calls that are history already when a session is first seen."""
+        return max(1, self.start_bytes // self.step_bytes)
 
     @property
     def calls(self) -> int:
-        """Calls of one session: up to 1.2 of the size."""
-        return max(2, int(self.bytes * 0.4) // self.step_bytes)
+        """Of one session from there on."""
+        return 2 * (self.bytes - self.start_bytes) // self.step_bytes
 
 
 SIZES = {
     size.name: size
     for size in (
-        Size(name="10KB", bytes=10_000, step_bytes=600, budget=1_200),
-        Size(name="200KB", bytes=200_000, step_bytes=4_000, budget=20_000),
-        Size(name="2MB", bytes=2_000_000, step_bytes=8_000, budget=64_000),
+        Size(name="10KB", bytes=10_000, start_bytes=2_000, step_bytes=600, budget=1_200),
+        Size(name="200KB", bytes=200_000, start_bytes=160_000, step_bytes=4_000, budget=20_000),
+        Size(name="2MB", bytes=2_000_000, start_bytes=1_600_000, step_bytes=8_000, budget=64_000),
     )
 }
 
@@ -66,18 +69,26 @@ class Agent:
     name: str
     stream: bool = False
     _session: int = -1
+    _call: int = 0
     _parts: list[bytes] = field(default_factory=list)
 
-    def body(self, call: int) -> tuple[bytes, bool]:
-        """The body of this agent's call, and whether it is the first of a session. O(size); calls come in order."""
-        session, position = divmod(call, self.size.calls)
-        if session != self._session:
-            self._session = session
-            self._parts = list(_messages(self.size, f"{self.name}/{session}"))
-        upto = 2 + 2 * (self.size.base + position)
+    def room(self) -> int:
+        """Calls left of the session at hand."""
+        return self.size.calls - self._call if self._session >= 0 else 0
+
+    def opens(self) -> bytes:
+        """The body of the first call of a new session."""
+        self._session, self._call = self._session + 1, 0
+        self._parts = list(_messages(self.size, f"{self.name}/{self._session}"))
+        return self.goes_on()
+
+    def goes_on(self) -> bytes:
+        """The body of the next call. O(size)."""
+        upto = 2 + 2 * (self.size.base + self._call)
+        self._call += 1
         head = f'{{"model":"{MODEL}","messages":['.encode()
         tail = f'],"tools":[{json.dumps(_TOOL)}],"stream":{"true" if self.stream else "false"}}}'.encode()
-        return head + b",".join(self._parts[:upto]) + tail, position == 0
+        return head + b",".join(self._parts[:upto]) + tail
 
 
 def _messages(size: Size, seed: str) -> Iterator[bytes]:

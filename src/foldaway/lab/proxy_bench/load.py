@@ -19,8 +19,6 @@ class Timing:
     """Of the answer's body."""
     whole: float
     status: int
-    opening: bool
-    """The first call of a session: its whole history is new to the proxy."""
 
 
 class Connection:
@@ -36,7 +34,7 @@ class Connection:
         lines = "".join(f"{k}: {v}\r\n" for k, v in said.items())
         return cls(reader, writer, f"POST {PATH} HTTP/1.1\r\n{lines}content-length: ".encode())
 
-    async def ask(self, body: bytes, opening: bool) -> Timing:
+    async def ask(self, body: bytes) -> Timing:
         started = perf_counter()
         self._writer.write(self._head + str(len(body)).encode() + b"\r\n\r\n")
         self._writer.write(body)
@@ -44,7 +42,7 @@ class Connection:
         status, length = _told(await self._reader.readuntil(b"\r\n\r\n"))
         first_byte = await (self._chunks() if length is None else self._sized(length))
         done = perf_counter()
-        return Timing(first_byte=first_byte - started, whole=done - started, status=status, opening=opening)
+        return Timing(first_byte=first_byte - started, whole=done - started, status=status)
 
     async def _sized(self, length: int) -> float:
         """Reads a body of known length; when its first byte was here."""
@@ -80,8 +78,8 @@ def _told(head: bytes) -> tuple[int, int | None]:
     return int(status.split(b" ")[1]), length[0] if length else None
 
 
-Work = Sequence[tuple[bytes, bool]]
-"""What one connection asks: the body, and whether it opens a session."""
+Work = Sequence[bytes]
+"""The bodies that one connection asks with."""
 
 
 async def drive(port: int, work: Sequence[Work], headers: Mapping[str, str]) -> tuple[list[Timing], float]:
@@ -92,7 +90,7 @@ async def drive(port: int, work: Sequence[Work], headers: Mapping[str, str]) -> 
     connections = await asyncio.gather(*(Connection.to(port, headers) for _ in work))
 
     async def one(connection: Connection, calls: Work) -> list[Timing]:
-        return [await connection.ask(body, opening) for body, opening in calls]
+        return [await connection.ask(body) for body in calls]
 
     started = perf_counter()
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
@@ -38,7 +38,7 @@ class Result:
     """Of each round."""
     cpu_seconds: float = 0.0
     opening: list[Timing] = field(default_factory=list)
-    """First calls of sessions."""
+    """First calls of sessions, whose whole history is new. They are in none of the other figures."""
     rss_mb: float = 0.0
 
     @property
@@ -61,7 +61,7 @@ class Result:
         return median(calls / s for s in self.seconds) if self.seconds else 0.0
 
     def cpu_ms(self) -> float:
-        """Processor time of the process for each call of the rounds, openings among them."""
+        """Processor time of the process for each call of the rounds."""
         calls = self.cell.connections * self.cell.calls * len(self.seconds)
         return 1000 * self.cpu_seconds / calls if calls else 0.0
 
@@ -78,33 +78,36 @@ def added_ms(result: Result, direct: Result, share: float, *, first_byte: bool =
 
 
 def measure(cell: Cell, targets: Sequence[Target], progress: Callable[[str], None]) -> list[Result]:
-    """All targets in one cell. A round that opens every session comes first and counts for itself alone."""
+    """All targets in one cell. Sessions are opened in front of a round, where those at hand are too long for it."""
     name = f"{cell.size.name}/{cell.connections}{'/stream' if cell.stream else ''}"
     agents = [Agent(cell.size, f"{name}/{n}", cell.stream) for n in range(cell.connections)]
-    found = {t.name: Result(cell=cell, target=t.name) for t in targets}
-    done = 0
-    for number in range(cell.rounds + 1):
-        calls = 1 if number == 0 else cell.calls
-        work = [[agent.body(call) for call in range(done, done + calls)] for agent in agents]
-        done += calls
+    found = [Result(cell=cell, target=t.name) for t in targets]
+    for number in range(cell.rounds):
+        # In another order each time: nobody always comes behind the same.
         turn = number % len(targets)
-        for target in [*targets[turn:], *targets[:turn]]:
-            progress(f"{name}, round {number} of {cell.rounds}, {target.name}")
-            _round(found[target.name], target, work, counted=number > 0)
-    for target in targets:
-        found[target.name].rss_mb = target.child.rss_mb()
-    return list(found.values())
+        pairs = list(zip(found, targets, strict=True))
+        pairs = [*pairs[turn:], *pairs[:turn]]
+        if agents[0].room() < cell.calls:
+            work = [[agent.opens()] for agent in agents]
+            for result, target in pairs:
+                progress(f"{name}, opening, {target.name}")
+                result.opening += _timed(target, work, cell.size)[0]
+        work = [[agent.goes_on() for _ in range(cell.calls)] for agent in agents]
+        for result, target in pairs:
+            progress(f"{name}, round {number + 1} of {cell.rounds}, {target.name}")
+            before = target.child.cpu_seconds()
+            timings, seconds = _timed(target, work, cell.size)
+            result.cpu_seconds += target.child.cpu_seconds() - before
+            result.rounds.append(timings)
+            result.seconds.append(seconds)
+    for result, target in zip(found, targets, strict=True):
+        result.rss_mb = target.child.rss_mb()
+    return found
 
 
-def _round(result: Result, target: Target, work: Sequence[Work], *, counted: bool) -> None:
-    before = target.child.cpu_seconds()
+def _timed(target: Target, work: Sequence[Work], size: Size) -> tuple[list[Timing], float]:
     with _no_garbage():
-        timings, seconds = asyncio.run(drive(target.child.port, work, target.headers(result.cell.size)))
-    result.opening += [t for t in timings if t.opening]
-    if counted:
-        result.cpu_seconds += target.child.cpu_seconds() - before
-        result.seconds.append(seconds)
-        result.rounds.append([t for t in timings if not t.opening])
+        return asyncio.run(drive(target.child.port, work, target.headers(size)))
 
 
 class _no_garbage:
@@ -129,24 +132,23 @@ class Weighing:
 
 
 def weigh(
-    size: Size, target: Target, calls: int, progress: Callable[[str], None], *, connections: int = 8, every: int = 500
+    size: Size, target: Target, calls: int, progress: Callable[[str], None], *, connections: int = 8, every: int = 1_000
 ) -> Weighing:
     """Memory after every so many calls; sessions begin, grow and are left behind all the while."""
     found = Weighing(target=target.name, calls=[0], rss_mb=[target.child.rss_mb()])
     agents = [Agent(size, f"memory/{n}") for n in range(connections)]
-    for start, stop in _stretches(calls // connections, every // connections):
-        work = [[agent.body(call) for call in range(start, stop)] for agent in agents]
+    for done in range(every, calls + 1, every):
+        work = [[_next(agent) for _ in range(every // connections)] for agent in agents]
         _, seconds = asyncio.run(drive(target.child.port, work, target.headers(size)))
-        found.calls.append(stop * connections)
+        found.calls.append(done)
         found.rss_mb.append(target.child.rss_mb())
         found.seconds += seconds
-        progress(f"memory, {target.name}: {stop * connections} calls, {found.rss_mb[-1]:.0f} MB")
+        progress(f"memory, {target.name}: {done} calls, {found.rss_mb[-1]:.0f} MB")
     return found
 
 
-def _stretches(upto: int, every: int) -> Iterator[tuple[int, int]]:
-    for start in range(0, upto, every):
-        yield start, min(upto, start + every)
+def _next(agent: Agent) -> bytes:
+    return agent.goes_on() if agent.room() else agent.opens()
 
 
 def direct_of(results: Sequence[Result]) -> Result:

@@ -14,7 +14,7 @@ COLUMNS = (
 STREAM_COLUMNS = (
     "history", "conns", "target", "first byte p50", "p95", "added p50", "added p95", "whole p50", "CPU ms", "failed",
 )  # fmt: skip
-MARKS = (0, 1_000, 2_500, 5_000, 7_500, 10_000)
+MARKS = (0, 1_000, 2_000, 3_000, 4_000, 6_000, 8_000, 10_000)
 """Calls after which memory is told."""
 
 
