@@ -328,7 +328,7 @@ def serve(
     workers: Annotated[int, typer.Option(min=1, help="Processes; they share the store.")] = 1,
     time_limit: Annotated[
         float, typer.Option(help="Seconds to decide on a request; after them a safe view goes out.")
-    ] = 2.0,
+    ] = 5.0,
     upstream_timeout: Annotated[float, typer.Option(help="Seconds without a byte from the upstream.")] = 600.0,
     most_body_bytes: Annotated[int, typer.Option(min=1, help="Larger requests are refused.")] = 64 << 20,
     most_upstream_bytes: Annotated[
