@@ -5,7 +5,9 @@ Synchronous; the app hands each step to a thread. Whatever fails here, there is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,6 +25,9 @@ from foldaway.session import Session
 
 RECALL_TOOL = "recall"
 NOT_LISTENING = Listening()
+RUN_AT_ONCE = 2
+"""Requests decided on at a time, while the first of them go on."""
+MOST_WAIT_SECONDS = 0.1
 SMALLER_TRIES = 3
 """How often a budget is lowered for a body that is too large in bytes."""
 
@@ -52,10 +57,23 @@ class Turns:
 
     def __init__(self, places: Places) -> None:
         self.places = places
+        self._running = threading.Semaphore(RUN_AT_ONCE)
 
     def prepare(self, raw: bytes, body: Mapping[str, Any], dialect: Dialect, incoming: Incoming) -> Prepared:
         """Decide what to send. Raises OverBudget where nothing valid fits the window, and what `Places.seat` raises."""
-        return self.look(raw, body, dialect, incoming, self.places.seat(incoming))
+        with self._few_at_once():
+            return self.look(raw, body, dialect, incoming, self.places.seat(incoming))
+
+    @contextmanager
+    def _few_at_once(self) -> Iterator[None]:
+        """Python runs one thread at a time, and many that want to run hinder each other. Nobody waits for long here:
+        those in front may be stuck."""
+        mine = self._running.acquire(timeout=MOST_WAIT_SECONDS)
+        try:
+            yield
+        finally:
+            if mine:
+                self._running.release()
 
     def look(
         self, raw: bytes, body: Mapping[str, Any], dialect: Dialect, incoming: Incoming, seat: Seat, offer: bool = True

@@ -15,7 +15,7 @@ from typing import Any
 from foldaway.errors import FoldawayError
 from foldaway.lab.proxy_bench import tables
 from foldaway.lab.proxy_bench.histories import SIZES
-from foldaway.lab.proxy_bench.measure import Cell, direct_of, measure, weigh
+from foldaway.lab.proxy_bench.measure import Cell, Weighing, direct_of, measure, weigh
 from foldaway.lab.proxy_bench.targets import DIRECT, Target, running
 from foldaway.lab.table import aligned
 
