@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -51,7 +52,10 @@ def test_the_same_seed_tells_the_same_and_every_literal_once() -> None:
 
 
 def test_a_vocabulary_counts_the_words_of_all_texts_and_leaves_out_what_is_said_once() -> None:
-    messages = [{"role": "user", "content": [{"text": "Stone stone water"}]}, {"role": "user", "content": "water wind"}]
+    messages: list[dict[str, Any]] = [
+        {"role": "user", "content": [{"text": "Stone stone water"}]},
+        {"role": "user", "content": "water wind"},
+    ]
     recorded = Recorded(name="r", source_format="x", format="openai_chat", messages=messages)
     assert vocabulary([recorded]) == {"stone": 2, "user": 2, "water": 2}
 

@@ -83,7 +83,9 @@ def ask(
 ) -> httpx2.Response:
     async def go() -> httpx2.Response:
         app = app_in_front_of(upstream, store=tmp_path / "s.db", budget=1_500, time_limit_seconds=60.0)
-        async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=cast(Any, app)), base_url="http://proxy") as client:
+        async with httpx2.AsyncClient(
+            transport=httpx2.ASGITransport(app=cast(Any, app)), base_url="http://proxy"
+        ) as client:
             body = {"model": "m", "messages": history(), "tools": [TOOL], **fields}
             answer = await client.post("/v1/chat/completions", json=body, headers=headers or {})
         await app.close()
