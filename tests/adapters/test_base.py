@@ -166,7 +166,7 @@ class TestConversations:
             return [folding.fold(given[:upto], key=key).messages[-1].number for upto in range(3, len(given), 3)]
 
         with ThreadPoolExecutor(4) as pool:
-            results = list(pool.map(play, "abcdab"))
+            results = list(pool.map(play, "abcdef"))
         assert all(result == results[0] for result in results)
 
 

@@ -199,7 +199,7 @@ class Call:
             bool(prepared.listening)
             and bool(found.recalls)
             and not found.others
-            and rounds <= self.app.settings.recall_rounds
+            and 0 < self.app.settings.recall_rounds >= rounds
         )
 
     async def _again(self, prepared: Prepared, found: Any, *, last: bool) -> tuple[Prepared, httpx2.Response] | None:
@@ -255,7 +255,7 @@ class Call:
                     tail.feed(data)
                     await self.exchange.piece(filtered.feed(data))
                 asks = bool(filtered.recalls) and not filtered.others and not filtered.broken
-                if not (prepared.listening and asks and rounds <= self.app.settings.recall_rounds):
+                if not (prepared.listening and asks and 0 < self.app.settings.recall_rounds >= rounds):
                     break
                 last = rounds == self.app.settings.recall_rounds
                 try:

@@ -25,7 +25,7 @@ from foldaway.session import Session
 
 RECALL_TOOL = "recall"
 NOT_LISTENING = Listening()
-RUN_AT_ONCE = 1
+RUN_AT_ONCE = 2
 """Requests decided on at a time, while the first of them go on."""
 MOST_WAIT_SECONDS = 0.1
 SMALLER_TRIES = 3
