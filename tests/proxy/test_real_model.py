@@ -156,7 +156,7 @@ def test_the_early_fact_is_there_through_the_proxy_and_not_in_a_plain_window(mod
         sys.stdout.write(f"{code}: through the proxy {through[:80]!r}; plain window {direct[:80]!r}\n")
     proxy.close()
     sys.stdout.write(
-        f"right of {TRIES}: {right}; the first view held the code {noted} times, the model asked for more {asked} times\n"
+        f"right of {TRIES}: {right}; code in the first view {noted} times, model asked for more {asked} times\n"
     )
     # A word and four digits cannot be guessed.
     assert right["window"] == 0
