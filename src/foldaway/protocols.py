@@ -84,6 +84,11 @@ class MessageCounter(Protocol):
     def tools(self, tools: Sequence[Mapping[str, Any]] | None) -> int: ...
 
 
+MOST_NAME_BYTES = 2_000
+"""Of whatever a store looks up by an index, in UTF-8 (users, sessions, keys, sources, pools ...): longer ones are
+refused, by all stores alike. PostgreSQL's indexes take 2,704 bytes a row."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionKey:
     """Whose session, and which. Both are free text from outside; neither may be empty or blank."""
@@ -127,9 +132,10 @@ class Memory:
     key: str = ""
     """Its subject. A newer one of the same owner, pool and key supersedes the older ones; "" supersedes nothing."""
     pool: str = ""
-    """The shared pool it is in; "" is the owner's own."""
+    """The shared pool it is in; "" is the owner's own. `NAME@PART` is a part of pool NAME, a scope of its own."""
     access: str = "owner"
-    """Who may read it in its pool: "owner", "public", or "group:NAME". Outside pools only the owner ever reads it."""
+    """Who of its pool's members may read it: "owner", "public" (all of them), or "group:NAME" (the group "@WHO" is the
+    user WHO alone). Outside pools only the owner ever reads it."""
     task: str = ""
     source: str = ""
     """Where it comes from, as one names it: a tool, a file, a URL, another agent."""
@@ -157,6 +163,28 @@ class Reader:
 
     owner: str
     groups: tuple[str, ...] = ()
+    """Names that begin with "@" count for nothing: such a group is one user alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tombstone:
+    """That something was forgotten: no word of it, only what tells it again."""
+
+    id: str
+    """Opaque; the same in whatever store it is."""
+    at: str
+    """When it was forgotten: UTC, ISO 8601 with Z."""
+    place: str = ""
+    salt: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolCopy:
+    """A pool as a value: its name, and who is in it."""
+
+    name: str
+    members: tuple[tuple[str, str], ...]
+    """("user:NAME", "group:NAME" or "public", role), sorted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,6 +221,15 @@ class Recollector(Protocol):
 
     def recollect(self, query: str, limit: int) -> Sequence[Passage]:
         """What fits a query, best first, at most `limit`. Asked in a thread of its own; may raise, may be slow."""
+        ...
+
+
+@runtime_checkable
+class Learner(Protocol):
+    """A recollector that learns from sessions too."""
+
+    def session_ended(self, session: Any) -> None:
+        """The session that asked it is being closed. May raise."""
         ...
 
 
@@ -249,7 +286,7 @@ class Memories(Protocol):
     def put_memories(self, reader: Reader, memories: Sequence[Memory]) -> list[str]:
         """Keep these as the reader's own, all or none; their ids. The very same text, key, kind, pool and access of
         this owner again: the id it has, and nothing is stored twice (but a later `at`, with its `expires_at`, becomes
-        its own)."""
+        its own). Raises StoreError for a pool that the reader may not write to."""
         ...
 
     def memories(self, reader: Reader, ids: Sequence[str]) -> list[Memory]:
@@ -282,20 +319,69 @@ class Memories(Protocol):
         """Both are the reader's to see and one is the reader's own: they contradict each other from now on."""
         ...
 
-    def forget_memories(self, reader: Reader, ids: Sequence[str]) -> int:
-        """Delete for good, from indexes and caches too; only the reader's own. How many there were."""
+    def forget_memories(self, reader: Reader, ids: Sequence[str], *, tombstones: bool = False) -> int:
+        """Delete for good, from indexes and caches too; only the reader's own. How many there were.
+
+        `tombstones`: and keep, hashed, what it was, for `buried`.
+        """
+        ...
+
+    def buried(self, reader: Reader, memories: Sequence[Memory]) -> list[Tombstone | None]:
+        """For each the tombstone of the reader's that it has: the very same was forgotten, or what the same item said
+        of the same subject. Nothing is refused for it: whoever learns from sessions asks first."""
+        ...
+
+    def tombstones(self, reader: Reader) -> list[Tombstone]:
+        """The reader's, newest last."""
+        ...
+
+    def put_tombstones(self, reader: Reader, tombstones: Sequence[Tombstone]) -> None:
+        """Take in what another store listed."""
+        ...
+
+    def lift_tombstones(self, reader: Reader, ids: Sequence[str]) -> int:
+        """What was forgotten may be learned again. How many there were."""
         ...
 
     def expire_memories(self, now: str) -> int:
         """Delete for good what has expired by then. How many there were.
 
         Other verbs find nothing that has expired by the store's clock, even where nobody calls this: then what it
-        superseded is current again. Traces in indexes go with this verb or the next `forget_memories`.
+        superseded is current again. Traces in indexes go with this verb or the next `forget_memories`. What was made
+        from a session leaves a tombstone.
         """
+        ...
+
+    def make_pool(self, reader: Reader, name: str) -> None:
+        """A pool of the reader's own. Raises StoreError where one of this name is there, or for a name with "@"."""
+        ...
+
+    def pools(self, reader: Reader) -> list[str]:
+        """Names of the pools that the reader is in, sorted."""
+        ...
+
+    def pool_members(self, reader: Reader, pool: str) -> dict[str, str]:
+        """"user:NAME", "group:NAME" or "public" -> "reader", "writer" or "owner"; {} for who is no member."""
+        ...
+
+    def grant_pool(self, reader: Reader, pool: str, roles: Mapping[str, str]) -> None:
+        """Change who is in a pool: member -> role, "" takes it away. Raises StoreError for who does not own it."""
+        ...
+
+    def drop_pool(self, reader: Reader, pool: str) -> int:
+        """Delete a pool with all that anybody has in it, for good; the memories that were in it. Owners only."""
         ...
 
     def export_memories(self, reader: Reader, after: str = "", limit: int = 1000) -> list[Memory]:
         """The reader's own, in pools too, in the order told, from behind the memory with the id `after`."""
+        ...
+
+    def export_pools(self, reader: Reader, names: Sequence[str] = ()) -> list[PoolCopy]:
+        """Pools that name the reader as a member, and those of these names: for operators, not for users."""
+        ...
+
+    def import_pools(self, copies: Sequence[PoolCopy]) -> None:
+        """Make them, or add the members that are missing; for operators. Raises StoreError where one is another's."""
         ...
 
     def import_memories(self, reader: Reader, memories: Sequence[Memory]) -> list[str]:

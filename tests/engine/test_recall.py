@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import json
+import re
+
 import pytest
 
 from foldaway import Session
 from foldaway.engine.recall import as_data, part_about
+from foldaway.engine.recall_tool import recall_tool
 from foldaway.testing.histories import Writer
 
 
@@ -86,3 +90,27 @@ def test_a_frame_is_closed_once_and_bounded(session: Session) -> None:
 
 def test_the_part_about_nothing_is_the_whole() -> None:
     assert part_about("a\nb", "zebra") == "a\nb"
+
+
+@pytest.mark.parametrize("asked_by_user", [True, False])
+def test_the_question_that_made_the_model_ask_is_not_what_it_gets(asked_by_user: bool) -> None:
+    writer = Writer("openai_chat")
+    writer.user("Read the log.")
+    writer.call("next_page", "Page 3.\nThe night guard has got a dog at last; he calls it Marzipan.\nIt rained.")
+    writer.call("next_page", "Page 4.\nNothing happened.")
+    question = "What is the night guard's dog called?"
+    if asked_by_user:
+        writer.user(question)
+    else:
+        writer.call("ask_user", question)
+    made = Session(budget=100_000)
+    made.append(writer.messages)
+    found = made.recall_into_view("night guard's dog called")
+    assert found.items == (2,)
+    assert "Marzipan" in found.text
+
+
+def test_the_definition_of_the_tool_holds_no_id_that_a_model_could_copy() -> None:
+    for name in ("openai_chat", "openai_responses", "anthropic_messages"):
+        assert "#N" in json.dumps(recall_tool(name))
+        assert not re.search(r"#\d", json.dumps(recall_tool(name)))

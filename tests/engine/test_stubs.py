@@ -46,6 +46,14 @@ def test_a_note_names_its_range_and_how_to_get_it_back_in_each_way() -> None:
     assert "recall(" not in by[RecallBy.NONE]
 
 
+def test_where_nothing_can_be_asked_for_no_text_tells_a_way_to_ask() -> None:
+    stubs = Stubs(RecallBy.NONE)
+    text = "\n".join(f"line {n}" for n in range(1000))
+    for told in (stubs.note(3, 17, 5, 4200, []), stubs.mask(item(), text, 400), stubs.part(item(), text, 4, 9)):
+        assert "log" in told
+        assert not any(word in told for word in ("Bring back", "shows", "searches"))
+
+
 def test_a_mask_keeps_head_and_tail_and_names_what_is_left_out() -> None:
     text = "\n".join(f"line {n}" for n in range(1000))
     masked = Stubs().mask(item(), text, 400)

@@ -12,13 +12,16 @@ from typer.testing import CliRunner
 
 from foldaway.cli.lab_app import lab
 from foldaway.errors import ReadError
-from foldaway.lab.retrieval import Answer, Measured, measure
+from foldaway.lab.retrieval import Answer, Measured, interval, measure
+from foldaway.lab.retrieval_chance import unasked
 from foldaway.lab.retrieval_exact import chinese_set, exact_set
+from foldaway.lab.retrieval_meaning import meaning_sets
 from foldaway.lab.retrieval_rankers import Bm25, own_rankers
 from foldaway.lab.retrieval_sets import Doc, Query, RetrievalSet, read_sets
 from foldaway.lab.retrieval_stale import facts_of, staleness
-from foldaway.lab.retrieval_table import exact_table, retrieval_rows, retrieval_table, stale_table
+from foldaway.lab.retrieval_table import chance_table, exact_table, retrieval_rows, retrieval_table, stale_table
 from foldaway.retrieval.hashed import HashedEmbedder
+from foldaway.retrieval.words import content_words
 
 
 def write(path: Path, *rows: Any) -> None:
@@ -85,6 +88,37 @@ def test_figures_by_hand() -> None:
     assert better.mrr == 1.0
 
 
+def test_an_interval_holds_the_mean_and_is_the_same_each_time() -> None:
+    values = [1.0, 0.0, 0.5, 1.0, 0.0, 1.0]
+    low, high = interval(values)
+    assert 0.0 < low < sum(values) / 6 < high < 1.0
+    assert interval(values) == (low, high)
+    assert interval([0.5] * 4) == (0.5, 0.5)
+    assert interval([]) == (0.0, 0.0)
+
+
+def test_a_lead_is_judged_by_the_same_queries() -> None:
+    asked = [Query(text=f"{n}", gold=frozenset({"a"})) for n in range(4)]
+
+    def ranker(*firsts: str) -> Measured:
+        answers = tuple(Answer(query=q, ranked=(first, "a"), ms=1.0) for q, first in zip(asked, firsts, strict=True))
+        return Measured(set_name="s", ranker="r", answers=answers)
+
+    lead, low, high = ranker("a", "a", "a", "x").lead(ranker("a", "x", "x", "x"))
+    assert lead == 0.25
+    assert 0.0 <= low < lead < high
+
+
+def test_questions_in_other_english_words_share_none_with_their_answer() -> None:
+    english, *others = meaning_sets()
+    texts = {doc.id: doc.text for doc in english.docs}
+    for query in english.queries:
+        (gold,) = query.gold
+        assert not set(content_words(query.text)) & set(content_words(texts[gold])), query.text
+    assert len(english.docs) == 40
+    assert all(one.docs == english.docs and len(one.queries) == 40 for one in others)
+
+
 def test_queries_of_one_group_are_in_the_same_half(folder: Path) -> None:
     for one in read_sets(folder):
         halves: dict[str, set[bool]] = {}
@@ -133,13 +167,32 @@ def test_the_old_value_comes_first_only_while_nobody_says_what_it_is_about(folde
     assert "subject" in stale_table([untold, told])
 
 
+def test_a_question_of_somebody_else_brings_in_less_than_ones_own() -> None:
+    told = {"ann": ("My dog is called Juniper", "I sail"), "bob": ("My boat is red", "The club meets in May")}
+    docs = tuple(Doc(id=text, text=text, source="s", scope=who) for who, texts in told.items() for text in texts)
+    asked = [("What is my dog called, again?", "ann", 0), ("In which month does the club meet?", "bob", 1)]
+    queries = tuple(
+        Query(text=text, gold=frozenset({told[who][n]}), scope=who, group=next(g for g in "abcdefgh" if not half(g)))
+        for text, who, n in asked
+    )
+    loose, bound = unasked(RetrievalSet(name="bfcl-memory", docs=docs, queries=queries), None)
+    assert (loose.questions, loose.answered, bound.answered) == (2, 2, 2)
+    assert bound.others <= loose.others < loose.own
+    assert "silent" in chance_table([loose, bound])
+    assert unasked(tiny(), None) == []
+
+
+def half(group: str) -> bool:
+    return Query(text="", gold=frozenset(), group=group).chosen_on
+
+
 def test_the_command_shows_tables_and_keeps_them(folder: Path, tmp_path: Path) -> None:
     told = ["retrieval", "--data", str(folder), "--embedders", "none", "-o", str(tmp_path / "out")]
     result = CliRunner().invoke(lab, told)
     assert result.exit_code == 0, result.output
     assert "hybrid, no vectors" in result.stdout
     rows = json.loads((tmp_path / "out" / "retrieval.json").read_text("utf-8"))
-    assert {"retrieval", "exact", "stale"} == set(rows)
+    assert {"retrieval", "exact", "stale", "chance"} == set(rows)
     assert "MRR" in (tmp_path / "out" / "retrieval.txt").read_text("utf-8")
 
 

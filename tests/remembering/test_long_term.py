@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -11,6 +12,8 @@ from foldaway import RecallError, Session, SettingsError
 from foldaway.protocols import Filter, Memory, Reader, SessionKey, Store
 from foldaway.remembering import LongTermMemory
 from foldaway.remembering.conflicts import contradict
+from foldaway.stores.memory import MemoryStore
+from foldaway.stores.moving import move_memories, move_session
 from foldaway.testing.histories import FORMATS, Writer
 from foldaway.testing.store_basics import FixedClock
 
@@ -210,3 +213,155 @@ def test_nobody_looks_after_what_is_anothers(mine: LongTermMemory, working: Made
     assert eve.find(EVERYTHING) == []
     assert eve.search("staging port tabs production") == []
     assert mine.find(EVERYTHING) == before
+
+
+# Forgetting
+
+
+def test_what_was_forgotten_stays_out_whatever_session_says_it(
+    mine: LongTermMemory, working: Made, opened: Opened, store: Store
+) -> None:
+    session = opened(working())
+    learned = mine.learn(session)
+    port = next(m for m in mine.find() if "8081" in m.text and m.kind == "fact")
+    wish = next(m for m in mine.find() if m.kind == "preference")
+    known = {m.id for m in mine.find()}
+    assert mine.forget([port.id, wish.id]) == 2
+    again = mine.learn(session)
+    assert again.fresh == ()
+    assert {one.memory.text for one in again.forgotten} == {port.text, wish.text}
+    assert {m.id for m in mine.find()} == known - {port.id, wish.id}
+    assert len(again.ids) == len(learned.ids) - 2
+    # Another session that says the very same does not bring it back either; what is new in it comes in.
+    other = opened(working(), name="two")
+    assert {one.memory.text for one in mine.learn(other).forgotten} >= {port.text, wish.text}
+    fresh = mine.learn(opened(working(port=9090), name="three"))
+    assert any("9090" in mine.get(one).text for one in fresh.fresh)
+    assert not [m for m in mine.find(Filter()) if "8081" in m.text and m.kind == "fact"]
+    # Nothing of it is told by what stays; what else was made from the same words is named.
+    assert "8081" not in str(mine.tombstones())
+
+
+def test_what_else_was_made_from_the_same_item_is_named(mine: LongTermMemory, working: Made, opened: Opened) -> None:
+    mine.learn(opened(working()))
+    mine.learn(opened(working(), name="two"))
+    port = next(m for m in mine.find() if m.kind == "fact" and "8081" in m.text)
+    beside = mine.beside(port.id)
+    assert {m.kind for m in beside} == {"preference", "constraint", "digest"}
+    assert all((m.session, m.item) == (port.session, port.item) for m in beside)
+    assert mine.beside(mine.tell([Memory(text="told by hand")])[0]) == []
+
+
+def test_a_tombstone_is_lifted_on_purpose_by_telling_or_by_a_session_of_a_later_time(
+    mine: LongTermMemory, working: Made, opened: Opened, clock: FixedClock
+) -> None:
+    session = opened(working())
+    mine.learn(session)
+    for lift in ("lift", "tell", "later"):
+        wish = next(m for m in mine.find() if m.kind == "preference")
+        mine.forget([wish.id])
+        ((one,), tombstones) = mine.learn(session).forgotten, mine.tombstones()
+        assert [each.id for each in tombstones] == [one.tombstone]
+        earlier = (clock.now - timedelta(days=1)).isoformat()
+        assert len(mine.learn(session, at=earlier).forgotten) == 1
+        if lift == "lift":
+            assert mine.lift([one.tombstone]) == 1
+            assert len(mine.learn(session).fresh) == 1
+        elif lift == "tell":
+            mine.tell([replace(one.memory, id="")])
+        else:
+            assert len(mine.learn(session, at=(clock.now + timedelta(days=1)).isoformat()).fresh) >= 1
+        assert mine.tombstones() == []
+        assert mine.learn(session).forgotten == ()
+
+
+def test_what_has_expired_is_not_learned_again(
+    mine: LongTermMemory, working: Made, opened: Opened, clock: FixedClock
+) -> None:
+    session = opened(working())
+    mine.learn(session)
+    wish = next(m for m in mine.find() if m.kind == "preference")
+    mine.expire(wish.id, (clock.now + timedelta(days=1)).isoformat())
+    clock.now += timedelta(days=2)
+    assert not [m for m in mine.find() if m.kind == "preference"]
+    assert [one.memory.text for one in mine.learn(session).forgotten] == [wish.text]
+
+
+def test_tombstones_go_with_the_memories_to_another_store(
+    mine: LongTermMemory, working: Made, opened: Opened, store: Store
+) -> None:
+    session = opened(working())
+    mine.learn(session)
+    wish = next(m for m in mine.find() if m.kind == "preference")
+    mine.forget([wish.id])
+    target = MemoryStore()
+    move_session(store, target, SessionKey(user="ann", name="one"))
+    move_memories(store, target, "ann", delete=True)
+    assert mine.tombstones() == []
+    there = LongTermMemory(target, Reader(owner="ann"))
+    with Session(store=target, user="ann", name="one", budget=8_000) as moved:
+        learned = there.learn(moved)
+    assert learned.fresh == ()
+    assert [one.memory.text for one in learned.forgotten] == [wish.text]
+
+
+def test_a_correction_leaves_no_tombstone(mine: LongTermMemory, opened: Opened, working: Made) -> None:
+    mine.learn(opened(working()))
+    wish = next(m for m in mine.find() if m.kind == "preference")
+    mine.correct(wish.id, "I prefer spaces.")
+    assert mine.tombstones() == []
+
+
+@pytest.mark.parametrize("end", ["forget", "expire"])
+def test_what_was_corrected_does_not_hold_again_when_the_correction_goes(
+    mine: LongTermMemory, working: Made, opened: Opened, clock: FixedClock, end: str
+) -> None:
+    session = opened(working())
+    mine.learn(session)
+    port = next(m for m in mine.find() if m.kind == "fact" and "8081" in m.text)
+    clock.now += timedelta(days=1)
+    made = mine.correct(port.id, "The user's staging port: 9090")
+    clock.now += timedelta(days=1)
+    if end == "forget":
+        mine.forget([made])
+    else:
+        mine.expire(made, (clock.now + timedelta(days=1)).isoformat())
+        assert [m.text for m in mine.find(Filter(keys=(port.key,), current_only=True))] == [
+            "The user's staging port: 9090"
+        ]
+        clock.now += timedelta(days=2)
+    assert mine.find(Filter(keys=(port.key,))) == []
+    assert not [m for m in mine.search("staging port") if m.memory.kind == "fact"]
+    # Nor is it learned again.
+    assert port.text in {one.memory.text for one in mine.learn(session).forgotten}
+    assert mine.find(Filter(keys=(port.key,))) == []
+
+
+def test_forgetting_what_was_told_last_brings_back_what_was_told_before_it(
+    mine: LongTermMemory, working: Made, opened: Opened, clock: FixedClock
+) -> None:
+    mine.learn(opened(working()))
+    clock.now += timedelta(days=1)
+    mine.learn(opened(working(port=9090), name="two"))
+    (newest,) = [m for m in mine.find() if m.kind == "fact" and "port" in m.text]
+    mine.forget([newest.id])
+    assert [m.text for m in mine.find() if m.kind == "fact" and "port" in m.text] == ["The user's staging port: 8081"]
+
+
+def test_a_memory_that_learns_does_so_when_its_session_is_closed(
+    mine: LongTermMemory, working: Made, opened: Opened, store: Store
+) -> None:
+    opened(working(), retriever=mine).close()
+    assert mine.find() == []
+    learning = LongTermMemory(store, ANN, learns=True)
+    session = opened(working(), retriever=learning)
+    session.close()
+    known = {m.id for m in mine.find()}
+    assert known
+    session.close()
+    assert {m.id for m in mine.find()} == known
+    # One that cannot learn is told of, and the session is closed.
+    other = opened(working(), user="bob", retriever=learning)
+    other.close()
+    assert any("learned nothing" in text for text in other.warnings)
+    assert mine.find(Filter(sessions=("two",))) == []

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from foldaway import RecallError, Session, SettingsError, SqliteStore
+from foldaway import RecallError, Session, SettingsError, SqliteStore, StoreError
 from foldaway.protocols import Filter, Reader, Store
 from foldaway.remembering import Correction, Pool
 from foldaway.testing.histories import FORMATS, Writer, prose
@@ -16,6 +16,9 @@ from foldaway.testing.store_basics import FixedClock
 
 Opened = Callable[..., Session]
 LONG = "\n".join(f"row {n}: berth {n % 9} crane {n * 7919}" for n in range(800))
+
+
+MEMBERS = {"researcher": "owner", "writer": "writer", "editor": "reader", "group:editors": "reader"}
 
 
 def pool(store: Store, owner: str, *groups: str, name: str = "team") -> Pool:
@@ -28,6 +31,11 @@ def told(format: str = "openai_chat", long: str = LONG) -> Writer:
     made.call("fetch", long, page="cranes")
     made.call("fetch", "The office is in Quay Street 7.", page="office")
     return made
+
+
+@pytest.fixture(autouse=True)
+def _team(store: Store) -> None:
+    pool(store, "researcher").create(MEMBERS)
 
 
 @pytest.fixture
@@ -71,9 +79,10 @@ def test_each_access_is_kept(store: Store, research: Session) -> None:
     shared = {access: mine.share(research, 3, access, key=access) for access in ("owner", "public", "group:editors")}
     for reader, expected in (
         (mine, {"owner", "public", "group:editors"}),
-        (pool(store, "eve"), {"public"}),
+        (pool(store, "writer"), {"public"}),
         (pool(store, "ed", "editors"), {"public", "group:editors"}),
-        (pool(store, "eve", "owner", "researcher"), {"public"}),
+        (pool(store, "writer", "owner", "researcher"), {"public"}),
+        (pool(store, "eve", "owner", "researcher", "@researcher", "public"), set()),
         (pool(store, "ed", "editors", name="other"), set()),
     ):
         assert {m.key for m in reader.browse()} == expected
@@ -130,7 +139,7 @@ def test_the_bytes_of_a_raw_share_are_kept_once(tmp_path: Path, opened: Opened) 
     with SqliteStore(tmp_path / "a.db") as store:
         long = prose(8_000)
         research = opened(told(long=long), user="researcher", name="harbour", store=store)
-        mine = pool(store, "researcher")
+        mine = pool(store, "researcher").create({"writer": "reader", "editor": "reader", "lead": "reader"})
         before = store.stats()
         for to in ("writer", "editor", "lead"):
             mine.hand_over(research, 2, to=to, as_="raw")
@@ -234,6 +243,75 @@ def test_anothers_word_is_contradicted_not_overwritten(
     assert mine.corrections() == []
 
 
+# Who is in
+
+
+def test_a_pool_is_closed_to_all_who_were_not_granted_it(store: Store, research: Session) -> None:
+    mine = pool(store, "researcher")
+    shared = mine.share(research, 3, "public", key="office", as_="raw")
+    assert mine.members() == {
+        "group:editors": "reader", "user:editor": "reader", "user:researcher": "owner", "user:writer": "writer"
+    }  # fmt: skip
+    for eve in (pool(store, "eve"), pool(store, "rese\u0430rcher"), pool(store, "writer", name="team ")):
+        assert not any(
+            (eve.members(), eve.browse(), eve.inbox(), eve.search("office Quay Street"), eve.versions("office"))
+        )
+        assert eve.recollect("office Quay Street", 4) == []
+        for verb in (eve.get, eve.open, eve.take, lambda memory: eve.correct(memory, "no")):  # noqa: B023
+            with pytest.raises(RecallError, match="no memory"):
+                verb(shared.id)
+        with pytest.raises(StoreError, match="may not write to pool"):
+            eve.tell("mine", "public", key="office")
+        for act in (lambda: eve.grant("eve", "owner"), lambda: eve.revoke("researcher"), eve.drop):  # noqa: B023
+            with pytest.raises(StoreError, match="only an owner"):
+                act()
+    with pytest.raises(StoreError, match="already"):
+        pool(store, "eve").create()
+    reader = pool(store, "editor")
+    assert reader.open(shared.id) == "The office is in Quay Street 7."
+    assert reader.take(shared.id) == shared  # what it holds, a reader may note
+    for write in (
+        lambda: reader.tell("mine", "public", key="office"),
+        lambda: reader.correct(shared.id, "no"),
+        lambda: reader.grant("eve"),
+    ):
+        with pytest.raises(StoreError, match=r"may not write|only an owner"):
+            write()
+
+
+def test_who_is_put_out_is_told_that_it_is_gone_and_opens_nothing(store: Store, research: Session) -> None:
+    mine, yours = pool(store, "researcher"), pool(store, "writer")
+    shared = mine.share(research, 3, "public", key="office", as_="raw")
+    mine.grant("lead", "reader")
+    lead = pool(store, "lead")
+    lead.take(shared.id)
+    yours.take(shared.id)
+    mine.revoke("lead")
+    assert lead.corrections() == [Correction(key="office", held=shared.id, now=None)]
+    with pytest.raises(RecallError):
+        lead.open(shared.id)
+    assert yours.corrections() == []
+    with pytest.raises(StoreError, match="no owner"):
+        mine.revoke("researcher")
+    assert mine.drop() > 0
+    assert not any((yours.browse(), yours.members(), mine.browse(), mine.members()))
+    # The sharer's session is another matter: it stays.
+    assert research.recall("#3").text == "The office is in Quay Street 7."
+
+
+def test_nothing_is_handed_to_who_could_never_see_it(store: Store, research: Session) -> None:
+    mine = pool(store, "researcher", name="second").create({"writer": "reader"})
+    with pytest.raises(SettingsError, match="'reviewer' is no member of pool 'second'"):
+        mine.hand_over(research, 3, to="reviewer")
+    mine.grant("group:reviewers", "reader")
+    mine.hand_over(research, 3, to="reviewer")
+    assert len(pool(store, "reviewer", "reviewers", name="second").inbox()) == 1
+    assert pool(store, "reviewer", name="second").inbox() == []
+    for member, role in (("x", "boss"), ("", "reader"), ("a\nb", "reader"), ("user:", "reader")):
+        with pytest.raises(SettingsError, match=r"expected"):
+            mine.grant(member, role)
+
+
 # Names
 
 
@@ -252,7 +330,7 @@ def test_names_are_never_paths(tmp_path: Path, name: str) -> None:
     with SqliteStore(folder / "a.db") as store:
         session = Session(store=store, user=name, name=name, budget=8_000)
         session.append(told(long="short").messages)
-        mine = Pool(store, name, Reader(owner=name, groups=(name,)))
+        mine = Pool(store, name, Reader(owner=name, groups=(name,))).create({name + "'s friend": "reader"})
         memory = mine.share(session, 2, f"group:{name}", as_="raw")
         mine.hand_over(session, 3, to=name + "'s friend")
         assert mine.open(memory.id) == "short"

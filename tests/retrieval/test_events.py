@@ -52,6 +52,48 @@ def test_a_preference_question_is_an_event(text: str) -> None:
     assert found.kind is Trigger.PREFERENCE
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What is my handicap in golf?",
+        "Where did I get my MBA from?",
+        "Which club introduced me to sailing?",
+        "Who did I bond with over a 3 a.m. coding session?",
+        "Thanks! One more thing. What is my sister's name?",
+        "我的狗叫什么名字？",
+        "我什么时候加入公司的？",
+    ],
+)
+def test_a_question_that_only_the_one_who_asks_could_answer_is_an_event(text: str) -> None:
+    found = event_of(text)
+    assert found is not None
+    assert found.kind is Trigger.PERSONAL
+    assert found.query == text.removeprefix("Thanks! One more thing. ")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "How do I run the tests?",
+        "What should I do now?",
+        "Where do I put the file?",
+        "What is wrong with my code?",
+        "Can you tell me where the config is?",
+        "How many tests do I have to run?",
+        "What does this function return?",
+        "我们应该怎么做？",
+        "我该用哪个库？",
+    ],
+)
+def test_a_question_for_advice_or_about_the_work_is_none(text: str) -> None:
+    assert event_of(text) is None
+
+
+def test_a_long_turn_without_a_sentence_is_read_in_a_moment() -> None:
+    for text in ("where my " * 2_000, "a" * 50_000 + "?", "what i " * 2_000 + "?"):
+        event_of(text)
+
+
 def test_the_agent_asking_back_for_a_preference_is_one_too() -> None:
     found = event_of("I can do both. Would you prefer tabs or spaces?", role="assistant")
     assert found is not None

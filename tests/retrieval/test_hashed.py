@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foldaway.retrieval.embedding import CachedEmbedder
 from foldaway.retrieval.hashed import HashedEmbedder
 
 PINNED = [(241, -0.894427), (273, 0.223607), (294, -0.223607), (510, -0.223607), (894, 0.223607)]
@@ -65,3 +66,8 @@ def test_fewer_dimensions_have_a_name_of_their_own() -> None:
     small = HashedEmbedder(dims=64)
     assert small.name != HashedEmbedder().name
     assert len(small.embed(["a text"])[0]) == 64
+
+
+def test_it_says_that_it_knows_no_more_than_words_through_its_cache_too() -> None:
+    assert HashedEmbedder().only_words
+    assert CachedEmbedder(HashedEmbedder()).only_words

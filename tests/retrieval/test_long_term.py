@@ -36,3 +36,11 @@ def test_a_session_shows_what_its_reader_may_see() -> None:
     assert "crane-04" in shown
     assert "Bob" not in shown
     assert session.warnings == []
+
+
+def test_what_shares_one_word_by_chance_does_not_come_in_unasked() -> None:
+    made = store()
+    made.put_memories(ANN, [Memory(text=f"The {thing} is in the tide tables.") for thing in ("moon", "sun", "wind")])
+    asked = LongTerm(Retriever(made), ANN)
+    assert asked.recollect("which colour of the moon did my grandmother paint on her kitchen wall?", 4) == []
+    assert [p.text for p in asked.recollect("is the moon in the tables?", 1)] == ["The moon is in the tide tables."]

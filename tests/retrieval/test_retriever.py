@@ -145,6 +145,24 @@ def test_what_shares_no_word_is_no_answer(store: MemoryStore, embedder: Embedder
     assert Retriever(store, embedder).retrieve(ADA, "zyxwv quarterly") == []
 
 
+def test_what_may_be_chance_is_left_out_where_that_is_asked_for(store: MemoryStore, embedder: Embedder | None) -> None:
+    told(store, Memory(text="the wall is dark green"), Memory(text="the infant wing of the clinic is closed"))
+    retriever = Retriever(store, embedder)
+    query = "does the infant rest well after dark"
+    assert len(retriever.retrieve(ADA, query)) == 2
+    assert retriever.retrieve(ADA, query, least_sure=0.5) == []
+    (sure,) = retriever.retrieve(ADA, "is the infant wing of the clinic closed on sundays", least_sure=0.5)
+    assert 0.5 <= sure.sure <= 1.0
+
+
+def test_a_memory_that_holds_a_literal_of_the_query_is_never_chance(store: MemoryStore) -> None:
+    told(store, Memory(text="ticket OPS-4711: lunch"), Memory(text="dinner"))
+    (found,) = Retriever(store).retrieve(
+        ADA, "what became of the payment gateway outage that customers reported as OPS-4711", least_sure=0.9
+    )
+    assert found.sure == 1.0
+
+
 def test_a_word_that_stands_in_every_text_is_none_in_common(store: MemoryStore, embedder: Embedder | None) -> None:
     told(store, Memory(text="the cat sleeps on the mat"), Memory(text="what a pity"))
     assert Retriever(store, embedder).retrieve(ADA, "what does the customer like to drink") == []

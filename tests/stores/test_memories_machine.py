@@ -8,6 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from foldaway.errors import StoreError
 from foldaway.protocols import Filter, Memory, Reader
 from foldaway.stores.memory import MemoryStore
 from foldaway.testing.store_contract import FixedClock
@@ -35,9 +36,10 @@ class Told:
     hour: int
     ends: int | None
 
-    def shown_to(self, reader: Reader) -> bool:
-        groups = {f"group:{group}" for group in reader.groups}
-        return self.owner == reader.owner or (self.pool != "" and (self.access == "public" or self.access in groups))
+    def shown_to(self, reader: Reader, members: dict[str, set[str]]) -> bool:
+        groups = {f"group:{group}" for group in reader.groups} | {"public"}
+        is_member = bool(members.get(self.pool, set()) & ({f"user:{reader.owner}"} | groups))
+        return self.owner == reader.owner or (is_member and self.access in groups)
 
 
 class MemoriesMachine(RuleBasedStateMachine):
@@ -45,6 +47,24 @@ class MemoriesMachine(RuleBasedStateMachine):
         super().__init__()
         self.store = MemoryStore(clock=FixedClock())
         self.told: list[Told] = []
+        self.members: dict[str, set[str]] = {"team": {"user:ann", "user:bob"}, "crew": {"user:bob", "user:ann"}}
+        for pool, owner, other in (("team", "ann", "bob"), ("crew", "bob", "ann")):
+            self.store.make_pool(Reader(owner=owner), pool)
+            self.store.grant_pool(Reader(owner=owner), pool, {f"user:{other}": "writer"})
+
+    @rule(
+        pool=st.sampled_from(["team", "crew"]), owner=owners, on=st.booleans(),
+        member=st.sampled_from(["user:eve", "group:writers", "public"]),
+    )  # fmt: skip
+    def let_in_or_put_out(self, pool: str, owner: str, member: str, on: bool) -> None:
+        may = owner == {"team": "ann", "crew": "bob"}[pool]
+        try:
+            self.store.grant_pool(Reader(owner=owner), pool, {member: "reader" if on else ""})
+        except StoreError:
+            assert not may
+        else:
+            assert may
+            (self.members[pool].add if on else self.members[pool].discard)(member)
 
     @rule(
         owner=owners, pool=pools, key=keys, access=access, word=st.sampled_from("abc"), hour=hours,
@@ -97,7 +117,7 @@ class MemoriesMachine(RuleBasedStateMachine):
                 subjects[subject] = one
         for reader in READERS:
             for pool in ("", "team", "crew"):
-                shown = [one for one in self.told if one.pool == pool and one.shown_to(reader)]
+                shown = [one for one in self.told if one.pool == pool and one.shown_to(reader, self.members)]
                 found = self.store.find_memories(reader, Filter(pools=(pool,)))
                 assert [memory.id for memory in found] == [
                     one.id for one in sorted(shown, key=lambda one: (-one.hour, one.id))

@@ -9,7 +9,9 @@ import pytest
 
 from foldaway.errors import StoreError
 from foldaway.protocols import Filter, Memory, Reader, SessionKey
-from foldaway.stores._migrations import MIGRATIONS
+from foldaway.stores._memory_rows import Who
+from foldaway.stores._memory_telling import tell
+from foldaway.stores._migrations import _FIFTH, MIGRATIONS
 from foldaway.stores.sqlite import SqliteStore
 
 KEY = SessionKey(user="u", name="n")
@@ -21,6 +23,10 @@ class First(SqliteStore):
     """As the first release made its files."""
 
     migrations = MIGRATIONS[:1]
+
+
+class BeforePools(SqliteStore):
+    migrations = MIGRATIONS[: MIGRATIONS.index(_FIFTH)]
 
 
 class Later(SqliteStore):
@@ -80,6 +86,30 @@ def test_a_file_of_the_first_release_learns_to_keep_memories(tmp_path: Path) -> 
     with SqliteStore(file) as store:
         assert [memory.text for memory in store.find_memories(reader, Filter())] == ["a memory"]
     assert version(file) == len(MIGRATIONS)
+
+
+def test_pools_of_an_older_file_belong_to_who_wrote_first_and_their_writers_stay_members(tmp_path: Path) -> None:
+    file = tmp_path / "store.db"
+    told = [
+        ("ann", "team", "public"), ("bob", "team", "public"), ("ann", "team@zoe", "group:@zoe"),
+        ("bob", "team@", "owner"), ("bob", "other", "public"), ("港", "港口@", "owner"),
+    ]  # fmt: skip
+    with BeforePools(file) as old:
+        for number, (owner, pool, access) in enumerate(told):
+            with old._writing() as db:
+                tenant = old._tenant(db, owner.encode())
+                who = Who(tenant, owner.encode(), ())
+                memory = Memory(text=f"word {number}", pool=pool, access=access)
+                tell(db, who, [old._draft(who, memory, number, None, None)])
+    with SqliteStore(file) as store:
+        ann, bob, zoe, port = (Reader(owner=name) for name in ("ann", "bob", "zoe", "港"))
+        assert store.pool_members(ann, "team") == {"user:ann": "owner", "user:bob": "writer", "user:zoe": "reader"}
+        assert store.pool_members(bob, "other") == {"user:bob": "owner"}
+        assert store.pool_members(port, "港口") == {"user:港": "owner"}
+        everywhere = Filter(pools=("team", "team@", "team@zoe", "other"))
+        for reader, texts in ((ann, 3), (bob, 4), (zoe, 3), (Reader(owner="eve"), 0)):
+            assert len(store.find_memories(reader, everywhere)) == texts, reader
+        assert len(store.put_memories(bob, [Memory(text="still a writer", pool="team")])) == 1
 
 
 def test_a_migration_that_fails_changes_nothing(tmp_path: Path) -> None:

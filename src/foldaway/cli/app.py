@@ -9,6 +9,7 @@ import typer
 
 from foldaway.cli.lab_app import lab
 from foldaway.cli.memory_app import memory
+from foldaway.cli.pool_app import pool
 from foldaway.cli.store_app import move, store
 
 EPILOG = (
@@ -26,6 +27,7 @@ app = typer.Typer(
 app.add_typer(lab, name="lab", epilog=EPILOG)
 app.add_typer(store, name="store", epilog=EPILOG)
 app.add_typer(memory, name="memory", epilog=EPILOG)
+app.add_typer(pool, name="pool", epilog=EPILOG)
 app.command(name="move", epilog=EPILOG)(move)
 
 Json = Annotated[bool, typer.Option("--json", help="JSON on stdout instead of text.")]
@@ -325,6 +327,9 @@ def serve(
         str, typer.Option(envvar="FOLDAWAY_TOKEN", help="What clients must show: in a header, or in the path.")
     ] = "",
     redact: Annotated[bool, typer.Option("--redact", help="Keep secrets in tool output out of the store.")] = False,
+    encrypt: Annotated[
+        bool, typer.Option("--encrypt", help="Keep them in it encrypted; needs FOLDAWAY_ENCRYPTION_KEY_FILE.")
+    ] = False,
     workers: Annotated[int, typer.Option(min=1, help="Processes; they share the store.")] = 1,
     time_limit: Annotated[
         float, typer.Option(help="Seconds to decide on a request; after them a safe view goes out.")
@@ -336,6 +341,12 @@ def serve(
     ] = 30 << 20,
     most_requests: Annotated[int, typer.Option(min=1, help="Under way at once; more are told to come again.")] = 256,
     most_sessions: Annotated[int, typer.Option(min=1, help="Kept in memory; the others come from the store.")] = 128,
+    most_kept_bytes: Annotated[
+        int, typer.Option(min=1, help="Of the histories kept in memory; each takes about six times as much there.")
+    ] = 128 << 20,
+    path_prefix: Annotated[
+        str, typer.Option(help="In front of all paths, such as /llm behind another proxy; cut off.")
+    ] = "",
     grace_seconds: Annotated[int, typer.Option(min=0, help="For requests under way when it is told to stop.")] = 30,
     log_json: Annotated[bool, typer.Option("--log-json", help="Log lines as JSON.")] = False,
 ) -> None:
@@ -349,9 +360,9 @@ def serve(
     serving.serve(
         host, port, workers=workers, log_json=log_json, grace_seconds=grace_seconds, openai_upstream=openai_upstream,
         anthropic_upstream=anthropic_upstream, budget=budget, policy=policy, store=store, recall=recall, token=token,
-        redact=redact, time_limit_seconds=time_limit, upstream_seconds=upstream_timeout,
+        redact="encrypt" if encrypt else redact, time_limit_seconds=time_limit, upstream_seconds=upstream_timeout,
         most_body_bytes=most_body_bytes, most_upstream_bytes=most_upstream_bytes, most_requests=most_requests,
-        most_sessions=most_sessions,
+        most_sessions=most_sessions, most_kept_bytes=most_kept_bytes, path_prefix=path_prefix,
     )  # fmt: skip
 
 

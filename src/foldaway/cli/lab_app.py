@@ -231,8 +231,9 @@ def retrieval(
     """Measure how well memories are found, on public sets with known answers.
 
     Recall at 1, 5 and 10 and mean reciprocal rank of the hybrid against BM25, the store's words and vectors alone;
-    queries for exact literals; and how often a stale fact comes before the current one. With -o the tables and their
-    data are kept in DIR as retrieval.txt and retrieval.json. Ends with 1 where a hybrid missed a literal.
+    questions in other words and languages; queries for exact literals; how often a stale fact comes before the current
+    one; what comes in unasked by chance. With -o the tables and their data are kept in DIR as retrieval.txt and
+    retrieval.json. Ends with 1 where a hybrid missed a literal.
     """
     from foldaway.cli import retrieving
 
@@ -252,20 +253,23 @@ def scale(
     ] = 0.5,
     dims: Annotated[int, typer.Option(min=16, max=4096, help="Numbers of a vector.")] = 256,
     questions: Annotated[int, typer.Option(min=1, help="Questions of each kind.")] = 60,
+    keep: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Keep temporary stores here, to be asked again or taken up.")
+    ] = None,
     output: Output = None,
     json: Json = False,
 ) -> None:
-    """Fill a store with made-up memories and measure how fast it takes them in and finds them under filters.
+    """Fill stores with made-up memories and measure side by side how fast they take them in and find them.
 
     Words of the recorded sessions that come with foldaway, drawn by a seeded generator; hashed vectors. A store that
-    holds the first owner's memories already is only asked. With -o the tables and their data are kept in DIR as
-    scale.txt and scale.json.
+    was filled before is only asked, one whose filling was ended is filled to the end; how fast it took them in is kept
+    in it. With -o the table and its data are kept in DIR as scale.txt and scale.json.
     """
     from foldaway.cli import scaling
     from foldaway.lab.scale_data import Layout
 
     layout = Layout(items=items, owners=owners, large_share=large_share)
-    raise typer.Exit(scaling.run(store or ["sqlite"], layout, dims, questions, output, as_json=json))
+    raise typer.Exit(scaling.run(store or ["sqlite"], layout, dims, questions, output, keep=keep, as_json=json))
 
 
 @lab.command()
@@ -312,6 +316,26 @@ def efficiency(
 
     given = _given(more, sessions, bundled, output, json, chain)
     raise typer.Exit(tuning.run_efficiency(given, policies=policies, budget=budget))
+
+
+@lab.command()
+def recall(
+    more: More = None,
+    sessions: Sessions = None,
+    each: Annotated[int, typer.Option(min=1, help="Questions of each kind to a session, at most.")] = 12,
+    output: Output = None,
+    bundled: Bundled = False,
+    json: Json = False,
+) -> None:
+    """Measure how often a session's recall by words brings back what a recorded agent needed later, and how much.
+
+    Questions are made of the literals that recorded steps needed at least 11 steps after they were seen: words beside
+    them, with the file's name, the agent's own words, and the name itself. With -o the table and its data are kept in
+    DIR as recall.txt and recall.json.
+    """
+    from foldaway.cli import tuning
+
+    raise typer.Exit(tuning.run_recall(_given(more, sessions, bundled, output, json), each=each))
 
 
 def _given(

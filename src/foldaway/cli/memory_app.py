@@ -107,8 +107,33 @@ def forget(
 ) -> None:
     """Delete memories for good, from indexes and vectors too. Exit code 1 where one of them is not there.
 
-    The session they came from stays; learn from it again and they are back.
+    What is left are tombstones without content: no session that is learned from later brings them back (see `forgotten`
+    and `lift`). The log of the session they came from stays until that is deleted.
     """
     from foldaway.cli import remembering
 
     raise typer.Exit(remembering.forget(store, user, ids, as_json=json))
+
+
+@memory.command()
+def forgotten(store: Url, user: User = "default", json: Json = False) -> None:
+    """When something was forgotten or expired, newest last; what it was is gone."""
+    from foldaway.cli import remembering
+
+    remembering.forgotten(store, user, as_json=json)
+
+
+@memory.command()
+def lift(
+    store: Url,
+    ids: Annotated[
+        list[str] | None, typer.Argument(metavar="[ID...]", help="Of tombstones, as `learn` and `forgotten` name them.")
+    ] = None,
+    user: User = "default",
+    all: Annotated[bool, typer.Option("--all", help="All of this user.")] = False,
+    json: Json = False,
+) -> None:
+    """Let what was forgotten be learned again. Exit code 1 where one of them is not there."""
+    from foldaway.cli import remembering
+
+    raise typer.Exit(remembering.lift(store, user, ids or [], everything=all, as_json=json))

@@ -10,6 +10,7 @@ from typing import Any
 from foldaway.cli.inspecting import stored
 from foldaway.cli.output import clipped, say, show, show_bytes, show_json
 from foldaway.cli.storing import opened
+from foldaway.errors import SettingsError
 from foldaway.protocols import Filter, Memory, Reader
 from foldaway.remembering import LongTermMemory
 
@@ -29,13 +30,20 @@ def learn(url: str, user: str, session: str, task: str, at: str, *, as_json: boo
         fresh = [mine.get(one) for one in dict.fromkeys(learned.fresh)]
     if as_json:
         show_json(
-            {"known": len(learned.ids) - len(learned.fresh), "skipped": len(learned.skipped), "learned": _rows(fresh)}
+            {
+                "known": len(learned.ids) - len(learned.fresh),
+                "skipped": len(learned.skipped),
+                "forgotten": [{"tombstone": one.tombstone, "at": one.at} for one in learned.forgotten],
+                "learned": _rows(fresh),
+            }
         )
         return
     for one in fresh:
         show(_line(one))
     for new, old in learned.contradictions:
         say(f"{new} contradicts {old}: both are kept and marked")
+    for gone in learned.forgotten:
+        say(f"left out, forgotten on {gone.at[:10]}: {gone.memory.kind} of #{gone.memory.item} ({gone.tombstone})")
     say(
         f"{len(fresh)} memories learned, {len(learned.ids) - len(learned.fresh)} known, {len(learned.skipped)} left out"
     )
@@ -74,12 +82,44 @@ def correct(url: str, user: str, memory: str, text: str, source: str, *, as_json
 
 def forget(url: str, user: str, ids: Sequence[str], *, as_json: bool) -> int:
     with _memories(url, user) as mine:
-        gone = mine.forget(ids)
+        there = [one for one in dict.fromkeys(ids) if mine.holds(one)]
+        beside = {other.id: other for one in there for other in mine.beside(one) if other.id not in ids}
+        gone = mine.forget(there)
+        failed = len(there) < len(set(ids)) or any(mine.holds(one) for one in there)
+        beside = {one: other for one, other in beside.items() if mine.holds(one)}
     if as_json:
         show_json({"deleted": gone})
     else:
         show(f"{gone} memories deleted")
-    return int(gone < len(set(ids)))
+    for other in beside.values():
+        say(f"made from the same item, and still there: {_line(other)}")
+    return int(failed)
+
+
+def forgotten(url: str, user: str, *, as_json: bool) -> None:
+    with _memories(url, user) as mine:
+        found = mine.tombstones()
+    if as_json:
+        show_json([{"id": one.id, "at": one.at} for one in found])
+        return
+    for one in found:
+        show(f"{one.id}  {one.at}")
+    if not found:
+        say("nothing was forgotten")
+
+
+def lift(url: str, user: str, ids: Sequence[str], *, everything: bool, as_json: bool) -> int:
+    """Raises SettingsError where neither or both of ids and `everything` are given."""
+    if bool(ids) == everything:
+        raise SettingsError("say what to lift: ids of tombstones, or --all")
+    with _memories(url, user) as mine:
+        wanted = [one.id for one in mine.tombstones()] if everything else ids
+        gone = mine.lift(wanted)
+    if as_json:
+        show_json({"lifted": gone})
+    else:
+        show(f"{gone} tombstones lifted")
+    return int(gone < len(set(wanted)))
 
 
 def _among(kinds: Sequence[str], session: str, everything: bool) -> Filter:

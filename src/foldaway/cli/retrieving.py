@@ -11,12 +11,16 @@ from typing import Any
 from foldaway.cli.output import say, show, show_json
 from foldaway.errors import MissingExtra, SettingsError
 from foldaway.lab.retrieval import Measured, measure
+from foldaway.lab.retrieval_chance import unasked
 from foldaway.lab.retrieval_exact import chinese_set, exact_set
+from foldaway.lab.retrieval_meaning import meaning_sets
 from foldaway.lab.retrieval_peers import peer_rankers, peer_versions, suits
 from foldaway.lab.retrieval_rankers import own_rankers
 from foldaway.lab.retrieval_sets import NAMES, RetrievalSet, read_sets
 from foldaway.lab.retrieval_stale import staleness
 from foldaway.lab.retrieval_table import (
+    chance_rows,
+    chance_table,
     exact_rows,
     exact_table,
     retrieval_rows,
@@ -41,15 +45,17 @@ def run(data: Path, sets: str, embedders: str, output: Path | None, *, peers: bo
     found = read_sets(data, _named(sets, NAMES, "--sets"))
     made = [CachedEmbedder(embedder, 100_000) for embedder in _embedders(embedders)]
     rankers = own_rankers(made)
-    measured = measure(found, rankers, progress_on_stderr)
+    measured = measure([*found, *meaning_sets()], rankers, progress_on_stderr)
     measured += _peers(found, made[0] if made else CachedEmbedder(HashedEmbedder(), 100_000)) if peers else []
     exact = measure([*map(exact_set, found), chinese_set()], rankers, progress_on_stderr)
     stale = [one for each in found for one in staleness(each, made[0] if made else None)]
-    tables = "\n\n".join((retrieval_table(measured), exact_table(exact), stale_table(stale)))
+    chance = [one for each in found for one in unasked(each, made[0] if made else None)]
+    tables = "\n\n".join((retrieval_table(measured), exact_table(exact), stale_table(stale), chance_table(chance)))
     rows: dict[str, Any] = {
         "retrieval": retrieval_rows(measured),
         "exact": exact_rows(exact),
         "stale": stale_rows(stale),
+        "chance": chance_rows(chance),
     }
     if output is not None:
         output.mkdir(parents=True, exist_ok=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
@@ -20,9 +20,9 @@ from foldaway.lab.scale_data import Layout, vocabulary
 from foldaway.lab.scale_table import scale_rows, scale_table
 from foldaway.retrieval.hashed import HashedEmbedder
 from foldaway.settings.parts import make_store
-from foldaway.testing.postgres_server import running_server, server_seconds, why_not
+from foldaway.testing.postgres_server import running_server, server_mb, server_seconds, why_not
 
-TEMPORARY = ("sqlite", "postgresql")
+SERVERS = ("postgresql", "postgres")
 _SERVER = {"shared_buffers": "2GB", "max_wal_size": "4GB"}
 """What one gives a server with a million memories; the rest as it comes."""
 
@@ -34,22 +34,26 @@ def run(
     questions: int,
     output: Path | None,
     *,
+    keep: Path | None = None,
     as_json: bool,
 ) -> int:
-    """Measure one store after the other, show and keep.
+    """Measure one store after the other, show them side by side and keep the figures.
 
-    Raises SettingsError for a store that cannot be, MissingExtra without numpy or a server, StoreError.
+    `keep`: a folder for temporary stores, which stay there: filled once, asked again, taken up where a run ended.
+    Raises SettingsError for a store that cannot be or was filled with something else, MissingExtra without numpy or a
+    server, StoreError.
     """
     if not find_spec("numpy"):
         raise MissingExtra("this measurement needs numpy: pip install 'foldaway[memory]'")
+    for name in stores:
+        _check(name)
     words = vocabulary(many_sessions([str(BUNDLED)], bundled=False, joined=False))
     found: list[Scale] = []
     for name in stores:
-        with _opened(name) as (url, server):
-            opener = partial(make_store, url)
-            meter = Meter(server)
-            embedder = HashedEmbedder(dims)
-            found.append(measure(opener, name, layout, words, embedder, questions, meter, progress_on_stderr))
+        with _opened(name, keep) as (url, shown):
+            meter = Meter(partial(server_seconds, url), partial(server_mb, url))
+            embedder, opener = HashedEmbedder(dims), partial(make_store, url)
+            found.append(measure(opener, shown, layout, words, embedder, questions, meter, progress_on_stderr))
     rows: dict[str, Any] = {"scale": scale_rows(found)}
     if output is not None:
         output.mkdir(parents=True, exist_ok=True)
@@ -62,18 +66,26 @@ def run(
     return 0
 
 
+def _check(name: str) -> None:
+    """Raises before an hour's work is done for another store."""
+    if name in SERVERS and (reason := why_not()):
+        raise MissingExtra(f"a PostgreSQL of its own cannot be started ({reason}); name one: postgresql://...")
+    if name not in ("sqlite", *SERVERS) and not name.startswith(("sqlite:///", "postgresql://", "postgres://")):
+        raise SettingsError(f"--store {name!r}: expected sqlite or postgresql (temporary ones), or a store's URL")
+
+
 @contextmanager
-def _opened(name: str) -> Iterator[tuple[str, Callable[[], float]]]:
-    """The store's URL, and the processor time that its server has used."""
-    if name == "sqlite":
+def _opened(name: str, keep: Path | None) -> Iterator[tuple[str, str]]:
+    """The store's URL, and what it is called in tables."""
+    if name == "sqlite" and keep is not None:
+        keep.mkdir(parents=True, exist_ok=True)
+        yield f"sqlite:///{keep.absolute()}/scale.db", name
+    elif name == "sqlite":
         with tempfile.TemporaryDirectory(prefix="foldaway-scale-") as folder:
-            yield f"sqlite:///{folder}/scale.db", lambda: 0.0
-    elif name == "postgresql":
-        if reason := why_not():
-            raise MissingExtra(f"a PostgreSQL of its own cannot be started ({reason}); name one: postgresql://...")
-        with running_server(durable=True, settings=_SERVER) as url:
-            yield url, partial(server_seconds, url)
-    elif name.startswith(("sqlite:///", "postgresql://", "postgres://")):
-        yield name, partial(server_seconds, name)
+            yield f"sqlite:///{folder}/scale.db", name
+    elif name in SERVERS:
+        data = keep.absolute() / "postgresql" if keep is not None else None
+        with running_server(durable=True, settings=_SERVER, keep=data) as url:
+            yield url, "postgresql"
     else:
-        raise SettingsError(f"--store {name!r}: expected {' or '.join(TEMPORARY)} (temporary ones), or a store's URL")
+        yield name, "sqlite" if name.startswith("sqlite") else "postgresql"

@@ -7,6 +7,8 @@ from typing import Any
 
 from foldaway.cli.output import say
 from foldaway.errors import MissingExtra
+from foldaway.settings.parts import ENCRYPT
+from foldaway.stores.encryption import Keys
 
 TOKEN_VARIABLE = "FOLDAWAY_TOKEN"
 
@@ -20,6 +22,8 @@ def serve(host: str, port: int, *, workers: int, log_json: bool, grace_seconds: 
         if (error.name or "").partition(".")[0] not in ("httpx2", "uvicorn"):
             raise
         raise MissingExtra("foldaway serve needs the extra proxy: pip install 'foldaway[proxy]'") from error
+    if settings["redact"] == ENCRYPT:
+        Keys.from_environment()  # told now, not by the first request
     chosen = ProxySettings(**settings)
     serving = running.Serving(host=host, port=port, workers=workers, log_json=log_json, grace_seconds=grace_seconds)
 

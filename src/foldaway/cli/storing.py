@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -10,8 +11,9 @@ from pathlib import Path
 
 from foldaway.cli.output import say, show, show_json
 from foldaway.errors import SettingsError, StoreError
-from foldaway.protocols import SessionKey, Store
-from foldaway.settings.parts import make_store
+from foldaway.protocols import Memory, Reader, SessionKey, Store
+from foldaway.settings.parts import make_guarded, make_store
+from foldaway.stores.encryption import Keys, new_key
 from foldaway.stores.moving import Moved, move_memories, move_session
 
 _LABELS = {
@@ -58,6 +60,54 @@ def expire(url: str, now: str, *, as_json: bool) -> None:
         show(f"{gone} memories deleted")
 
 
+def delete(url: str, user: str, names: Sequence[str], *, memories: bool, as_json: bool) -> None:
+    """Raises StoreError, and deletes nothing, where one of the sessions is not there."""
+    with opened(url) as store:
+        known = store.sessions(user)
+        for name in names:
+            if name not in known:
+                raise StoreError(f"no session {name!r} of user {user!r}; nothing was deleted")
+        reader = Reader(owner=user)
+        made = [each.id for each in _memories(store, reader) if each.session in names] if memories else []
+        gone = store.forget_memories(reader, made) if made else 0
+        for name in dict.fromkeys(names):
+            store.delete(store.open(SessionKey(user=user, name=name)))
+    if as_json:
+        show_json({"sessions": len(set(names)), "memories": gone})
+    else:
+        show(f"{len(set(names))} sessions and {gone} memories deleted")
+
+
+def _memories(store: Store, reader: Reader) -> Iterator[Memory]:
+    last = ""
+    while part := store.export_memories(reader, last):
+        last = part[-1].id
+        yield from part
+
+
+def key(file: str, *, rotate: bool) -> None:
+    """Raises SettingsError where a key would be lost, or there is none to put one in front of."""
+    path = Path(file)
+    before = ""
+    if rotate:
+        Keys.read(path)
+        before = path.read_text(encoding="utf-8")
+    fresh = f"{new_key()}\n"
+    made = path.with_name(f"{path.name}.new") if rotate else path
+    try:
+        descriptor = os.open(made, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as written:
+            written.write(fresh + before)
+        if rotate:
+            made.replace(path)
+    except FileExistsError:
+        raise SettingsError(f"{made} is there already; --rotate puts a new key in front") from None
+    except OSError as error:
+        raise SettingsError(f"{made} cannot be written: {error.strerror}") from error
+    names = Keys.read(path).names
+    show(f"{path}: key {names[0]}" + (f", and to open what is there: {', '.join(names[1:])}" if rotate else ""))
+
+
 def move(
     source: str,
     target: str,
@@ -67,6 +117,7 @@ def move(
     everything: bool,
     everybody: bool,
     delete: bool,
+    keys: str = "",
     as_json: bool,
 ) -> None:
     if bool(sessions) + everything + everybody != 1:
@@ -74,7 +125,9 @@ def move(
     if source == target:
         raise SettingsError("source and target are the same store; name another one")
     done: list[Moved] = []
-    with opened(source) as here, opened(target, new=True) as there:
+    with opened(source) as from_here, opened(target, new=True) as to_there:
+        given = Keys.read(keys) if keys else False
+        here, there = make_guarded(from_here, given), make_guarded(to_there, given)
         for one in here.users() if everybody else [user]:
             names = list(sessions) or here.sessions(one)
             for name in names:

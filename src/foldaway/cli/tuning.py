@@ -1,4 +1,4 @@
-"""`foldaway lab sweep` and `foldaway lab efficiency`: tune a policy on recorded sessions, and see tokens' worth."""
+"""`foldaway lab sweep`, `efficiency` and `recall`: tune a policy on recorded sessions, and see what tokens bring."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from foldaway.cli.measuring import Measured, of_policies, one_budget
 from foldaway.cli.output import show, show_json
 from foldaway.errors import SettingsError
 from foldaway.lab.efficiency import efficiency, efficiency_rows, efficiency_table
+from foldaway.lab.needs import LabelCache
+from foldaway.lab.recall_rates import rates, rates_rows, rates_table
 from foldaway.lab.runner import progress_on_stderr
 from foldaway.lab.sweep import LAYERED_AXES, parse_axes, sweep, sweep_rows, sweep_table
 
@@ -41,6 +43,14 @@ def run_efficiency(given: Measured, *, policies: str, budget: str) -> int:
     rows = {"sessions": len(recordings), "results": efficiency_rows(results)}
     code = _told(given, "efficiency", efficiency_table(results), rows)
     return int(any(result.failed for result in results)) or code
+
+
+def run_recall(given: Measured, *, each: int) -> int:
+    """How often recall by words brings what recorded agents needed, and how much with it."""
+    recordings = [one.recorded for one in given.inputs()]
+    found = rates(recordings, LabelCache(), each, progress_on_stderr)
+    rows = {"sessions": len(recordings), "rates": rates_rows(found)}
+    return _told(given, "recall", rates_table(found), rows)
 
 
 def _told(given: Measured, name: str, table: str, rows: dict[str, Any]) -> int:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from foldaway.engine import ledger, memories, pending, preparing, triggers
+from foldaway.engine import ledger, links, memories, pending, preparing, triggers
 from foldaway.engine.benefit import benefit, foreseen, moment
 from foldaway.engine.constraints import HARD, SOFT, Scene, protected
 from foldaway.engine.draft import Draft
@@ -19,7 +19,7 @@ from foldaway.engine.log import OWN, Log
 from foldaway.engine.memories import Arrived
 from foldaway.engine.pending import Pending, Vetted
 from foldaway.engine.planner import POLICY_TRIGGER, Planned, Planner
-from foldaway.engine.recall import Recalled, as_data, recall
+from foldaway.engine.recall import LEAST_WORD_CHARS, WORD_CHARS, Recalled, as_data, recall
 from foldaway.engine.snapshot import Snapshot
 from foldaway.engine.stubs import Stubs
 from foldaway.engine.triggers import Triggers
@@ -41,6 +41,10 @@ SMALL_TOKENS = 150
 """Dependencies up to this size come along whole, larger ones as their stub line."""
 RESERVE_OF_FREE = 0.4
 """Of the room above the pinned floor a reserve takes at most this share."""
+TAKEN_OVER = frozenset(
+    "pin unpin fault refetch commit undo digest section plan plan-end plan-refused usage cold-cache fall".split()
+)
+"""Decisions of another process that a running engine takes over as they are; links it is handed besides."""
 GUARD_STEPS = 6
 """Steps for which a recalled item stays protected; doubled with each further fault of the same item (I7)."""
 THRASH_FAULTS = 3
@@ -257,33 +261,52 @@ class Engine:
         self.entries = list(entries)
         self.unsaved = len(self.entries)
         for entry in self.entries:
-            self.planner.outcomes.take(entry)
-            match entry["type"]:
-                case "pin":
-                    self.pins.add(entry["item"])
-                case "unpin":
-                    self.pins.discard(entry["item"])
-                case "fault" | "refetch":
-                    self._count(entry)
-                case "commit":
-                    self.commits = max(self.commits, entry["number"] + 1)
-                    self._decided = entry["turns"]
-                case "digest":
-                    item = self.log.item_at(entry["item"])
-                    if item is not None:
-                        self.planner.digests.replace(item, entry["text"], entry["source"])
-                case "section":
-                    sources = tuple(entry["sources"])
-                    self._take_section(Section(title=entry["title"], text=entry["text"], sources=sources))
-                case "plan":
-                    self.waiting = pending.read_plan(entry)
-                case "plan-end":
-                    self.waiting = None
-                case "usage":
-                    self.factor = entry["factor"]
-                case "undo":
-                    self._guard(entry["items"], entry["step"] + GUARD_STEPS)
+            self._restore(entry)
         self._restore_shown()
+
+    def take_over(self, entries: Sequence[dict[str, Any]]) -> bool:
+        """Decisions that another process wrote to this ledger; False, and nothing done, where all must be built anew.
+
+        They come before our own that are not stored yet. O(what is new), and all commits where one is among them.
+        """
+        if not all(entry["type"] in TAKEN_OVER | links.KEPT for entry in entries):
+            return False
+        self.entries[self.unsaved : self.unsaved] = entries
+        self.unsaved += len(entries)
+        for entry in entries:
+            self._restore(entry)
+        links.restore(self.log, entries)
+        if any(entry["type"] in ("commit", "undo") for entry in entries):
+            self._restore_shown()
+        return True
+
+    def _restore(self, entry: dict[str, Any]) -> None:
+        self.planner.outcomes.take(entry)
+        match entry["type"]:
+            case "pin":
+                self.pins.add(entry["item"])
+            case "unpin":
+                self.pins.discard(entry["item"])
+            case "fault" | "refetch":
+                self._count(entry)
+            case "commit":
+                self.commits = max(self.commits, entry["number"] + 1)
+                self._decided = entry["turns"]
+            case "digest":
+                item = self.log.item_at(entry["item"])
+                if item is not None:
+                    self.planner.digests.replace(item, entry["text"], entry["source"])
+            case "section":
+                sources = tuple(entry["sources"])
+                self._take_section(Section(title=entry["title"], text=entry["text"], sources=sources))
+            case "plan":
+                self.waiting = pending.read_plan(entry)
+            case "plan-end":
+                self.waiting = None
+            case "usage":
+                self.factor = entry["factor"]
+            case "undo":
+                self._guard(entry["items"], entry["step"] + GUARD_STEPS)
 
     # -- inside
 
@@ -423,12 +446,17 @@ class Engine:
 
         The ledger keeps what was asked, what came along and the room there was: the text follows from the log.
         """
-        chars = max(1_000, self.budget.tokens)
+        chars, words = max(1_000, self.budget.tokens), self.word_chars()
         most = chars // 3 if along_chars is None else min(chars // 3, along_chars)
-        along = self._rests_on(recall(self.log, references, for_view=True), most)
-        asked = {"references": list(references), "along": along, "chars": chars}
+        along = self._rests_on(recall(self.log, references, for_view=True, word_chars=words), most)
+        asked = {"references": list(references), "along": along, "chars": chars, "words": words}
         self._record({"type": "inject", **asked})
         return self.replay_injection(asked)
+
+    def word_chars(self) -> int:
+        """What a search by words may bring: passages in the room that is free, so that asking leads to no commit."""
+        free = self.effective_budget().tokens - self.tokens()
+        return max(LEAST_WORD_CHARS, min(WORD_CHARS, free * CHARS_AT_LEAST))
 
     def replay_injection(self, asked: Mapping[str, Any]) -> Recalled:
         """Put in what an `inject` entry of the ledger says."""
@@ -436,9 +464,9 @@ class Engine:
             self._put_in({"find": asked["query"]}, asked["memory"])
             return Recalled(text=asked["memory"], items=(), found=True)
         references = asked["references"]
-        found = recall(self.log, references, for_view=True)
-        stale = [line for i in found.items if (line := self._edited_since(i))]
-        text = as_data(found, asked["chars"], rests_on=[self._along(i) for i in asked["along"]], stale=stale)
+        found = recall(self.log, references, for_view=True, word_chars=asked.get("words"))
+        rests_on = [self._along(i) for i in asked["along"]]
+        text = as_data(found, asked["chars"], rests_on=rests_on, stale=self.outdated(found))
         self._put_in({"ids": ", ".join(references)}, text)
         return found
 
@@ -479,6 +507,10 @@ class Engine:
                     chars -= size
                     along.append(link.target)
         return along
+
+    def outdated(self, found: Recalled) -> list[str]:
+        """A line for each recalled read of a file that was edited since."""
+        return [line for i in found.items if (line := self._edited_since(i))]
 
     def _edited_since(self, number: int) -> str:
         """Says that a file was edited after this read of it; "" when it was not."""

@@ -12,6 +12,8 @@ from foldaway.engine.log import Log
 from foldaway.linking.graph import Link, Provenance
 
 WHY_CHARS = 200
+KEPT = frozenset({"needs", "infer", "merge"})
+"""Entries of the ledger that `restore` takes in."""
 
 
 def objection(log: Log, source: int, target: int, confidence: float) -> str:

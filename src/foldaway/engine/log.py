@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from foldaway.compressors.attachment import described, is_plain, media_in
@@ -42,7 +44,7 @@ _MEDIA = (PartType.IMAGE, PartType.DOCUMENT)
 AnchorFinder = Callable[[str], Mapping[str, AnchorKind]]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True)
 class Log:
     """Everything seen on one branch of a session, oldest first."""
 
@@ -98,8 +100,10 @@ class Log:
     _goal: int | None = None
 
     def __post_init__(self) -> None:
-        self.obsolete = Obsolescence(lambda item: self.result_text(self.items[item]))
-        self.standings = Standings(self._standing)
+        # They must not hold on to what holds them: a session that is let go of is to be freed at once, whole.
+        me = weakref.proxy(self)
+        self.obsolete = Obsolescence(lambda item: str(me.result_text(me.items[item])))
+        self.standings = Standings(partial(Log._standing, me))
 
     def append(self, messages: Sequence[Message], origins: Sequence[str] = ()) -> None:
         """Take in new messages (already this log's own copies). O(size of what is new and of open turns)."""

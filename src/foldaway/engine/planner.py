@@ -7,11 +7,14 @@ ladder, which always ends. A plan is a value: making one changes nothing.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Protocol
 
+from foldaway.compressors.attachment import is_plain
 from foldaway.engine.constraints import HARD, SOFT, Scene, protected
 from foldaway.engine.digests import NO_DIGEST, Digests
 from foldaway.engine.draft import Draft
@@ -77,7 +80,7 @@ class Planned:
     tokens: int
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, weakref_slot=True)
 class Planner:
     log: Log
     stubs: Stubs
@@ -103,7 +106,8 @@ class Planner:
         self.digests = Digests(self.log, self.stubs, wanted=getattr(self.policy, "shows_digests", True))
         self.past = Past(self.log, self.digests)
         self._floor = Floor(self.log)
-        self.outcomes = Outcomes(self._kind_of, self._phase_of)
+        me = weakref.proxy(self)  # no cycle: see `Log`
+        self.outcomes = Outcomes(partial(Planner._kind_of, me), partial(Planner._phase_of, me))
 
     def floor(self, shown: Shown, fixed_tokens: int, pins: frozenset[int]) -> int:
         """Tokens that no policy can free: system prompt, tools and what is pinned."""
@@ -338,6 +342,9 @@ class Planner:
 
     def _maskable(self, item: Item, pins: frozenset[int]) -> bool:
         if item.pinned or item.id in pins:
+            return False
+        if item.kind is Kind.ATTACHMENT and not is_plain(self.log.block(item)):
+            # Head and tail of a picture's JSON tell nobody anything: it folds to its line instead.
             return False
         parts = [self.log.turns[item.turn].parts[p] for p in item.parts]
         return (

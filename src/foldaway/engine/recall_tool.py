@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+# No number in it: small models copy one from here instead of asking by words.
 DESCRIPTION = (
-    "Brings back, word for word, what was folded away to save room. Ask by id (#12), range (#12-#15), lines of one "
-    "item (#12:40-80) or words; several at once, separated by commas."
+    "Looks up what was folded away to save room and brings it back, word for word. Ask by words, or by what a note "
+    "names: an id (#N), a range (#N-#M), lines of one item (#N:40-80); several at once, separated by commas."
 )
 SCHEMA = {
     "type": "object",
     "properties": {
-        "ids": {"type": "string", "description": "ids, ranges or words"},
+        "ids": {"type": "string", "description": "words to look for, or ids or ranges"},
         "find": {"type": "string", "description": "only the part about these words"},
     },
     "required": ["ids"],

@@ -85,9 +85,10 @@ class Stubs:
 
     def note(self, first: int, last: int, exchanges: int, tokens: int, lines: Iterable[str]) -> str:
         """The text of a fold note: what it covers, how to recall, then the lines."""
+        how = f". Bring back by id, range or words: {self.ask(f'#{last}')}, {self.ask(f'#{first}–#{last} words')}"
         head = (
-            f"{MARK}: #{first}–#{last} folded away, {exchanges} exchanges, {size(tokens)} tokens, kept word for word. "
-            f"Bring back by id, range or words: {self.ask(f'#{last}')}, {self.ask(f'#{first}–#{last} words')}]"
+            f"{MARK}: #{first}–#{last} folded away, {exchanges} exchanges, {size(tokens)} tokens, kept word for word"
+            f"{how if self.recall is not RecallBy.NONE else ' in the log'}]"
         )
         return "\n".join((head, *lines))
 
@@ -111,9 +112,10 @@ class Stubs:
                 f"{MARK}: about {left_out:,} characters of this recall left out here for lack of room; ask for less: "
             )
             return excerpt(text, keep_chars, f"{said}lines of one item, or words]", head_share=0.55)
+        how = f"{self.ask(f'#{item.id}:1-{min(lines, 200)}')} shows lines, {self.ask(f'#{item.id} words')} searches it"
         mark = (
             f"{MARK}: about {left_out:,} of {len(text):,} characters ({lines:,} lines) of #{item.id} left out here. "
-            f"{self.ask(f'#{item.id}:1-{min(lines, 200)}')} shows lines, {self.ask(f'#{item.id} words')} searches it]"
+            f"{how if self.recall is not RecallBy.NONE else 'The log keeps them'}]"
         )
         share = 0.35 if item.kind is Kind.ERROR else 0.55
         return excerpt(text, keep_chars, mark, head_share=share)
@@ -121,9 +123,10 @@ class Stubs:
     def part(self, item: Item, text: str, first: int, last: int) -> str:
         """Some lines of a text (0-based, half open) with a mark for what is left out around them."""
         lines = text.split("\n")
+        how = f"{self.ask(f'#{item.id}:1-{min(200, len(lines))}')} shows others"
         mark = (
             f"{MARK}: lines {first + 1}–{min(last, len(lines))} of {len(lines)} of #{item.id}; "
-            f"{self.ask(f'#{item.id}:1-{min(200, len(lines))}')} shows others]"
+            f"{how if self.recall is not RecallBy.NONE else 'the log keeps the others'}]"
         )
         return "\n".join((mark, *lines[first:last]))
 
@@ -143,7 +146,20 @@ class Stubs:
         return {"foldaway": f"arguments of #{item.id} folded away; {self.ask(f'#{item.id}.call')}"}
 
 
-_OWN_MARK = re.compile(r"\[(\s*/?\s*(?:foldaway|RETRIEVE))", re.IGNORECASE)
+_UNSEEN = r"[\u00ad\u034f\u061c\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]*"
+_ALIKE = {"a": "а", "c": "с", "e": "е", "i": "іı1", "l": "ӏ1", "o": "о0", "r": "г", "t": "т", "v": "ѵ", "y": "у"}
+"""Letters of other scripts that look the same; the wide forms besides."""
+
+
+def _spelled(word: str) -> str:
+    return _UNSEEN.join(f"[{sign}{chr(ord(sign) + 0xFEE0)}{_ALIKE.get(sign, '')}]" for sign in word)
+
+
+_GAP = rf"(?:\s|{_UNSEEN[:-1]})*"
+# The slash is within one optional group: two gaps side by side would make a long run of blanks quadratic.
+_OWN_MARK = re.compile(
+    rf"[\[［【〔〖⟦]({_GAP}(?:[/／]{_GAP})?(?:{_spelled('foldaway')}|{_spelled('retrieve')}))", re.IGNORECASE
+)
 _RECALL_HEAD = re.compile(r"\[foldaway recall ([#\d, ]+):")
 
 

@@ -16,8 +16,9 @@ from foldaway.errors import StoreError
 from foldaway.model.jsonlike import dumps
 from foldaway.model.wire import Message
 from foldaway.protocols import SessionKey, Store
-from foldaway.settings.parts import make_store
-from foldaway.stores.redaction import RedactingStore
+from foldaway.settings.parts import make_guarded, make_store
+from foldaway.stores.encryption import Keys
+from foldaway.stores.redaction import readable
 
 
 class Record(NamedTuple):
@@ -32,12 +33,12 @@ class Kept:
     """The records of one session, in memory and in its store."""
 
     def __init__(
-        self, store: str | Store | None, key: SessionKey, *, redact: bool = False,
+        self, store: str | Store | None, key: SessionKey, *, redact: bool | str | Keys = False,
         clock: Callable[[], datetime] | None = None, branch: int | None = None, warn: Callable[[str], None],
     ) -> None:  # fmt: skip
         """`branch`: stay on this one, whatever others do; None: the newest.
 
-        Raises StoreError for a blank user or session name, or a store that cannot be opened.
+        Raises StoreError for a blank user or session name, or a store that cannot be opened; SettingsError for keys.
         """
         for what, value in (("user", key.user), ("session", key.name)):
             if not value or not value.strip():
@@ -45,13 +46,15 @@ class Kept:
         self.key, self._clock, self._warn = key, clock, warn
         self._owned = isinstance(store, str)
         made = make_store(store, clock=clock)
-        self.store: Store | None = RedactingStore(made) if made is not None and redact else made
+        self.store: Store | None = None if made is None else make_guarded(made, redact)
         self.session = self.store.open(key) if self.store is not None else ""
         self._stays = branch is not None
         self.branch = branch or 0
         self.to_head()
         self._records: list[str] = []
         self._stored = 0
+        self._decided = 0
+        """Entries of the ledger that are known to be stored."""
         self._notes: tuple[Store, str] | None = None
         for text in getattr(made, "recovered", ()):
             warn(text)
@@ -90,10 +93,13 @@ class Kept:
         """What the store has on the branch in use: records and ledger. Forgets what is not stored."""
         if self.store is None:
             return [], []
-        self._records = self.store.read(self.session, self.branch)
+        # A session without the key of its secrets shows markers in their place.
+        self._records = list(map(readable, self.store.read(self.session, self.branch)))
         self._stored = len(self._records)
         entries: list[dict[str, Any]] = []
-        for entry in map(ledger.loads, self.store.read_ledger(self.session, self.branch)):
+        stored = self._entries(0)
+        self._decided = len(stored)
+        for entry in stored:
             if entry["type"] == "branch":
                 # What the older branch decided after the fork is not ours.
                 entries = [e for e in entries if e["raws"] <= entry["upto"]]
@@ -111,6 +117,25 @@ class Kept:
             return False
         head = self.branch if self._stays else self.store.head(self.session)
         return head != self.branch or bool(self.store.read(self.session, head, self._stored))
+
+    def decided_elsewhere(self) -> list[dict[str, Any]]:
+        """Entries that another process wrote to the ledger of the branch in use since; [] where the store fails.
+
+        One look-up. Where both wrote at once some of our own are among them: then all is to be loaded anew.
+        """
+        if self.store is None:
+            return []
+        try:
+            fresh = self._entries(self._decided)
+        except StoreError as error:
+            self._warn(f"what others decided is not seen yet: {error}")
+            return []
+        self._decided += len(fresh)
+        return fresh
+
+    def _entries(self, start: int) -> list[dict[str, Any]]:
+        assert self.store is not None
+        return [ledger.loads(readable(e)) for e in self.store.read_ledger(self.session, self.branch, start)]
 
     def fork(self, at: int) -> list[Record]:
         """A new branch after the first `at` records, which it returns."""
@@ -131,6 +156,7 @@ class Kept:
         except StoreError as error:
             self._warn(f"decisions not stored yet, will be tried again: {error}")
             return False
+        self._decided += len(entries)
         return True
 
     def notes(self) -> tuple[Store, str]:

@@ -16,7 +16,7 @@ from foldaway.engine.constraints.last_turn import newest_agent_turn
 from foldaway.engine.log import Log
 from foldaway.engine.memories import Arrived
 from foldaway.model.wire import PartType, TurnKind
-from foldaway.protocols import Passage, Recollector
+from foldaway.protocols import Learner, Passage, Recollector
 from foldaway.retrieval.events import Event, Said, Trigger, find_event
 
 WAIT_SECONDS = 0.5
@@ -77,6 +77,16 @@ class Recollection:
         if event is not None:
             self._ask(event, since)
         return self._collect(event is not None)
+
+    def ended(self, session: object) -> None:
+        """The session is over: tell the sources that learn from sessions. One that fails is told of, and no more."""
+        for name, source in self._sources.items():
+            if not isinstance(source, Learner):
+                continue
+            try:
+                source.session_ended(session)
+            except Exception as error:  # a session that cannot be learned from is closed all the same
+                self._warn(f"{name} learned nothing ({type(error).__name__}: {error})")
 
     # -- inside
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from foldaway.lab.results import percentile
 from foldaway.lab.retrieval_rankers import Ranker
@@ -13,6 +15,7 @@ from foldaway.lab.retrieval_sets import Query, RetrievalSet
 CUTS = (1, 5, 10)
 DEPTH = max(CUTS)
 """Ranks below are not asked for: a gold document there counts as not found, in the mean reciprocal rank too."""
+RESAMPLES = 2_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +59,17 @@ class Measured:
     def median_ms(self) -> float:
         return percentile([answer.ms for answer in self.answers], 0.5)
 
+    @property
+    def mrr_interval(self) -> tuple[float, float]:
+        """95 %, see `interval`."""
+        return interval([answer.reciprocal_rank for answer in self.answers])
+
+    def lead(self, other: Measured) -> tuple[float, float, float]:
+        """MRR above another ranker's on the same queries, and its interval of 95 %: queries are drawn in pairs."""
+        pairs = zip(self.answers, other.answers, strict=True)
+        differences = [mine.reciprocal_rank - theirs.reciprocal_rank for mine, theirs in pairs]
+        return (_mean(differences), *interval(differences))
+
     def against(self, other: Measured) -> tuple[int, int]:
         """(queries whose first gold document stands higher here, and lower), of the same set and half."""
         both = [
@@ -67,6 +81,23 @@ class Measured:
 
 def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values) if values else 0.0
+
+
+def interval(values: Sequence[float]) -> tuple[float, float]:
+    """Of the mean, 95 %, by drawing the values again and again with a fixed seed; (0, 0) of nothing.
+
+    Source: Efron and Tibshirani, "An Introduction to the Bootstrap", 1993. O(RESAMPLES x values).
+    """
+    if not values:
+        return 0.0, 0.0
+    means = sorted(sum(values[n] for n in drawn) / len(values) for drawn in _draws(len(values)))
+    return means[int(0.025 * RESAMPLES)], means[int(0.975 * RESAMPLES) - 1]
+
+
+@lru_cache(maxsize=8)
+def _draws(many: int) -> tuple[tuple[int, ...], ...]:
+    drawing = random.Random(f"retrieval {many}")
+    return tuple(tuple(drawing.choices(range(many), k=many)) for _ in range(RESAMPLES))
 
 
 def measure(

@@ -7,19 +7,27 @@ from typing import Any
 
 from foldaway.lab.results import wilson
 from foldaway.lab.retrieval import CUTS, Measured
+from foldaway.lab.retrieval_chance import Unasked
 from foldaway.lab.retrieval_stale import Staleness
 from foldaway.lab.table import aligned
 
 LEGEND = (
     "Queries of the half that no setting was chosen on. R@k: share of a query's gold documents among the first k;\n"
     "MRR: mean of 1/rank of the first gold document (0 past rank 10). ms: median a query, indexing not counted.\n"
-    "bm25: by the book, independent of the store; words, vectors: the store's own halves. +/-: for hybrids, queries\n"
-    "whose first gold document stands higher or lower than in the better half (by MRR)."
+    "95 %: interval of the MRR, queries drawn again 2,000 times. bm25: by the book, independent of the store;\n"
+    "words, vectors: the store's own halves. +/-: for hybrids, queries whose first gold document stands higher or\n"
+    "lower than in the better half (by MRR); lead: the MRR above that half's, with its interval, queries drawn in\n"
+    "pairs. meaning: forty made-up memories, asked for without a word in common or in another language."
 )
 EXACT_LEGEND = "Queries for a literal that one document alone holds: share with that document first."
 STALE_LEGEND = (
     "Each fact told twice with different values. old first: the old version stood before the new one; unmarked: it\n"
     "stood among the first five without being marked as superseded. Shares of the facts that came back at all."
+)
+
+CHANCE_LEGEND = (
+    "Questions as a session asks them unasked, at most four passages each: own: out of the asker's memories, others:\n"
+    "out of another user's, where no answer is; silent: questions to others' memories that got nothing."
 )
 
 
@@ -33,6 +41,7 @@ def retrieval_rows(measured: Sequence[Measured]) -> list[dict[str, Any]]:
             "queries": len(half.answers),
             **{f"recall@{cut}": round(half.recall(cut), 4) for cut in CUTS},
             "mrr": round(half.mrr, 4),
+            "mrr_95": [round(bound, 4) for bound in half.mrr_interval],
             "ms_median": round(half.median_ms, 2),
         }
         for one in measured
@@ -43,7 +52,7 @@ def retrieval_rows(measured: Sequence[Measured]) -> list[dict[str, Any]]:
 
 
 def retrieval_table(measured: Sequence[Measured]) -> str:
-    lines = [["set", "ranker", "queries", *(f"R@{cut}" for cut in CUTS), "MRR", "ms", "+/-"]]
+    lines = [["set", "ranker", "queries", *(f"R@{cut}" for cut in CUTS), "MRR", "95 %", "ms", "+/-", "lead"]]
     for one in measured:
         half = one.half(chosen_on=False)
         if not half.answers:
@@ -56,22 +65,28 @@ def retrieval_table(measured: Sequence[Measured]) -> str:
                 str(len(half.answers)),
                 *figures,
                 f"{half.mrr:.3f}",
+                _span(half.mrr_interval),
                 f"{half.median_ms:.1f}",
-                _against_halves(half, measured),
+                *_against_halves(half, measured),
             ]
         )
     return f"{aligned(lines, left=2)}\n\n{LEGEND}"
 
 
-def _against_halves(hybrid: Measured, measured: Sequence[Measured]) -> str:
+def _span(bounds: tuple[float, float]) -> str:
+    return f"{bounds[0]:.2f}-{bounds[1]:.2f}"
+
+
+def _against_halves(hybrid: Measured, measured: Sequence[Measured]) -> tuple[str, str]:
     if not hybrid.ranker.startswith("hybrid"):
-        return ""
+        return "", ""
     wanted = {"words", hybrid.ranker.replace("hybrid", "vectors")}
     halves = [one.half(chosen_on=False) for one in measured if one.set_name == hybrid.set_name and one.ranker in wanted]
     if not halves:
-        return ""
-    higher, lower = hybrid.against(max(halves, key=lambda half: half.mrr))
-    return f"+{higher}/-{lower}"
+        return "", ""
+    better = max(halves, key=lambda half: half.mrr)
+    (higher, lower), (lead, low, high) = hybrid.against(better), hybrid.lead(better)
+    return f"+{higher}/-{lower}", f"{lead:+.3f} ({low:+.2f} to {high:+.2f})"
 
 
 def exact_rows(measured: Sequence[Measured]) -> list[dict[str, Any]]:
@@ -129,3 +144,35 @@ def stale_table(found: Sequence[Staleness]) -> str:
             ]
         )
     return f"{aligned(lines, left=2)}\n\n{STALE_LEGEND}"
+
+
+def chance_rows(found: Sequence[Unasked]) -> list[dict[str, Any]]:
+    return [
+        {
+            "set": one.set_name,
+            "least_sure": one.least_sure,
+            "questions": one.questions,
+            "answered": one.answered,
+            "own": round(one.own, 3),
+            "others": round(one.others, 3),
+            "silent": round(one.silent, 4),
+        }
+        for one in found
+    ]
+
+
+def chance_table(found: Sequence[Unasked]) -> str:
+    lines = [["set", "least sure", "questions", "answered", "own", "others", "silent%"]]
+    lines += [
+        [
+            one.set_name,
+            f"{one.least_sure:g}",
+            str(one.questions),
+            str(one.answered),
+            f"{one.own:.2f}",
+            f"{one.others:.2f}",
+            f"{100 * one.silent:.0f}",
+        ]
+        for one in found
+    ]
+    return f"{aligned(lines, left=1)}\n\n{CHANCE_LEGEND}"

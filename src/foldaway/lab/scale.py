@@ -7,26 +7,21 @@ other work besides, only the second can be compared.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from random import Random
 from typing import Any
 
 from foldaway.lab.bench import rss_mb
 from foldaway.lab.results import percentile
-from foldaway.lab.scale_data import MONTHS, Layout, Telling, literal_of, owner_name, question
+from foldaway.lab.scale_data import MONTHS, Layout, literal_of, owner_name, question
+from foldaway.lab.scale_fill import NEAREST, Book, Progress, Told, Watch, fill
 from foldaway.protocols import Embedder, Filter, Memories, Memory, Reader
-from foldaway.retrieval.embedding import catch_up
 from foldaway.retrieval.retriever import CANDIDATES, Retriever
 
-AT_ONCE = 5_000
-"""Memories in one call of `put_memories` and of `put_vectors`."""
 LIMIT = 8
-NEAREST = 10
 _EVERYTHING = Filter()
-_SAMPLES = 4_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,11 +54,8 @@ class Scale:
     store: str
     layout: Layout
     dims: int
-    put_seconds: float
-    """Of the calls, without making texts and vectors; 0 when the store was full before."""
-    vector_seconds: float
-    index_seconds: float
-    """What a store does once every memory has its vector."""
+    book: Book | None
+    """How the store was filled, in this run or before; None: by somebody else."""
     first_search: Times
     """After opening: mirrors are read, pages fetched."""
     asked: tuple[Asked, ...]
@@ -74,58 +66,25 @@ class Scale:
     """Share of the ten nearest, compared one by one, among the ten found; the large owner's, no filter."""
     file_mb: float
     rss_mb: float
+    """The most that this process ever had."""
+    server_mb: float
+    """What a store's server has, after the questions; 0 without one."""
 
 
-class Meter:
-    """Times calls. `server`: seconds of processor time that a store's server has used so far."""
+class Meter(Watch):
+    """Times calls one by one. `server_mb`: memory that a store's server has."""
 
-    def __init__(self, server: Callable[[], float] = lambda: 0.0) -> None:
-        self._server = server
+    def __init__(self, server: Callable[[], float] = lambda: 0.0, server_mb: Callable[[], float] = lambda: 0.0) -> None:
+        super().__init__(server)
+        self.server_mb = server_mb
 
     def of(self, calls: Iterator[Callable[[], object]] | Sequence[Callable[[], object]]) -> Times:
-        clock: list[float] = []
-        processor: list[float] = []
+        spent = []
         for call in calls:
-            used, start = time.process_time() + self._server(), time.perf_counter()
-            call()
-            clock.append(time.perf_counter() - start)
-            processor.append(time.process_time() + self._server() - used)
-        return Times(clock=tuple(clock), processor=tuple(processor))
-
-
-@dataclass(slots=True)
-class _Nearest:
-    """The nearest of the large owner's vectors to some questions, found by comparing all as they come by."""
-
-    queries: Any
-    best: list[list[tuple[float, str]]]
-
-    @classmethod
-    def to(cls, vectors: Sequence[Sequence[float]]) -> _Nearest:
-        import numpy as np
-
-        return cls(np.asarray(vectors, dtype=np.float32), [[] for _ in vectors])
-
-    def see(self, ids: Sequence[str], vectors: Sequence[Sequence[float]]) -> None:
-        import numpy as np
-
-        cosines = np.asarray(vectors, dtype=np.float32) @ self.queries.T
-        for column, best in enumerate(self.best):
-            top = np.argsort(-cosines[:, column], kind="stable")[:NEAREST]
-            merged = {name: score for score, name in best} | {ids[n]: float(cosines[n, column]) for n in top}
-            best[:] = sorted(((score, name) for name, score in merged.items()), reverse=True)[:NEAREST]
-
-
-@dataclass(slots=True)
-class _Told:
-    """What is remembered of the telling."""
-
-    samples: dict[str, list[Memory]] = field(default_factory=dict)
-    put: float = 0.0
-    vectors: float = 0.0
-    index: float = 0.0
-    nearest: _Nearest | None = None
-    queries: list[Sequence[float]] = field(default_factory=list)
+            with self.on() as each:
+                call()
+            spent.append(each)
+        return Times(clock=tuple(each.clock for each in spent), processor=tuple(each.processor for each in spent))
 
 
 def measure(
@@ -136,15 +95,15 @@ def measure(
     embedder: Embedder,
     questions: int,
     meter: Meter,
-    progress: Callable[[int, int, str], object] = lambda done, total, what: None,
+    progress: Progress = lambda done, total, what: None,
 ) -> Scale:
-    """Fill a store (one that holds the large owner's memories already is left as it is), open it anew and ask.
+    """Fill a store (see `scale_fill.fill`: what is there already is not told again), open it anew and ask.
 
-    Raises what the store raises.
+    Raises what the store raises; SettingsError when it was filled with something else.
     """
     store = open_store()
     try:
-        told = _tell(store, layout, words, embedder, questions, progress)
+        told = fill(store, layout, words, embedder, questions, meter, progress)
     finally:
         store.close()
     store = open_store()
@@ -154,57 +113,15 @@ def measure(
         store.close()
 
 
-def _tell(
-    store: Memories,
-    layout: Layout,
-    words: dict[str, int],
-    embedder: Embedder,
-    questions: int,
-    progress: Callable[[int, int, str], object],
-) -> _Told:
-    telling, told, done = Telling(words), _Told(), 0
-    full = bool(store.find_memories(Reader(owner=owner_name(0)), _EVERYTHING, 1))
-    asked = Telling(words, seed=11).memories(min(questions, 50))
-    told.queries = list(embedder.embed([one.text for one in asked]))
-    told.nearest = None if full else _Nearest.to(told.queries)
-    every = max(1, layout.items // _SAMPLES)
-    for owner, count in layout.batches(AT_ONCE):
-        memories = telling.memories(count)
-        # One with a subject may be superseded, and then its successor is what ought to come back.
-        samples = [one for one in memories[:: min(every, max(1, count // 2))] if not one.key]
-        told.samples.setdefault(owner, []).extend(samples)
-        if not full:
-            _put(store, owner, memories, embedder, told)
-        done += count
-        progress(done, layout.items, "told")
-    start = time.perf_counter()
-    if not full:
-        catch_up(store, embedder, 1)
-    told.index = time.perf_counter() - start
-    return told
-
-
-def _put(store: Memories, owner: str, memories: Sequence[Memory], embedder: Embedder, told: _Told) -> None:
-    start = time.perf_counter()
-    ids = store.put_memories(Reader(owner=owner), memories)
-    told.put += time.perf_counter() - start
-    vectors = embedder.embed([memory.text for memory in memories])
-    start = time.perf_counter()
-    store.put_vectors(embedder.name, list(zip(ids, vectors, strict=True)))
-    told.vectors += time.perf_counter() - start
-    if told.nearest is not None and owner == owner_name(0):
-        told.nearest.see(ids, vectors)
-
-
 def _ask(
     store: Any,
     name: str,
     layout: Layout,
     embedder: Embedder,
-    told: _Told,
+    told: Told,
     questions: int,
     meter: Meter,
-    progress: Callable[[int, int, str], object],
+    progress: Progress,
 ) -> Scale:
     large = owner_name(0)
     first = Retriever(store, embedder)
@@ -223,25 +140,24 @@ def _ask(
         store=name,
         layout=layout,
         dims=embedder.dims,
-        put_seconds=told.put,
-        vector_seconds=told.vectors,
-        index_seconds=told.index,
+        book=told.book,
         first_search=opened,
         asked=tuple(asked),
         by_id=meter.of([partial(store.memories, reader, [one]) for one in ids]),
         without_vector=meter.of([lambda: store.without_vector(embedder.name, 64)] * 2),
         recall=_recall(store, reader, embedder, told),
         rss_mb=rss_mb(),
+        server_mb=meter.server_mb(),
         forget=meter.of([partial(store.forget_memories, reader, [one]) for one in ids[:2]]),
         file_mb=store.stats().total_bytes / 2**20,
     )
 
 
-def _recall(store: Memories, reader: Reader, embedder: Embedder, told: _Told) -> float | None:
+def _recall(store: Memories, reader: Reader, embedder: Embedder, told: Told) -> float | None:
     if told.nearest is None:
         return None
     shares = []
-    for query, best in zip(told.queries, told.nearest.best, strict=True):
+    for query, best in zip(told.nearest.queries, told.nearest.best, strict=True):
         found = store.by_vector(reader, _EVERYTHING, embedder.name, query, NEAREST)
         shares.append(len({name for name, _ in found} & {name for _, name in best}) / max(1, len(best)))
     return sum(shares) / max(1, len(shares))

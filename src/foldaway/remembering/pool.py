@@ -1,5 +1,6 @@
 """A pool: what several agents share of one store, item by item, each with a rule for who may read it.
 
+A pool belongs to who makes it; nobody sees or writes anything there who was not granted it, whatever names they know.
 Three places of the store hold it: the pool's own scope, an inbox for each agent that was handed something, and what
 each agent holds, for its eyes only. The store enforces the rules on every verb; here the scopes are chosen, and which
 of several agents' words on one subject is the newest. A raw share is a reference: the bytes stay in the sharer's
@@ -8,8 +9,9 @@ session, where they are kept once, and are read from there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from foldaway.errors import RecallError, SettingsError
 from foldaway.protocols import Filter, Memory, Passage, Reader, Store
@@ -22,6 +24,7 @@ from foldaway.session import Session
 from foldaway.stores.redaction import RedactingStore, redact
 
 MOST_HELD = 10_000
+NOBODY: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +40,10 @@ class Correction:
 
 @dataclass(slots=True)
 class Pool:
-    """A pool as one reader sees it. Safe to use from several threads as far as its store is."""
+    """A pool as one reader sees it. Safe to use from several threads as far as its store is.
+
+    For who is no member of it, it is empty, and writing raises StoreError.
+    """
 
     store: Store
     name: str
@@ -57,6 +63,37 @@ class Pool:
         # Nobody can claim to be somebody by a group's name.
         groups = (*(g for g in self.reader.groups if not g.startswith("@")), self._places.mine)
         self.reader = replace(self.reader, groups=groups)
+
+    # -- who is in it
+
+    def create(self, members: Mapping[str, str] = NOBODY) -> Pool:
+        """Make this pool the reader's own, with members: name -> role; itself.
+
+        Raises StoreError where there is one of this name, SettingsError for what is no member or role.
+        """
+        roles = _roles(members)
+        self.store.make_pool(self.reader, self.name)
+        if roles:
+            self.store.grant_pool(self.reader, self.name, roles)
+        return self
+
+    def grant(self, member: str, role: str = "reader") -> None:
+        """`member`: an agent's name, "group:NAME", or "public" (everybody in this store). `role`: "reader", "writer"
+        (shares, hands over, corrects as well) or "owner" (decides who is in). Raises StoreError for who is no owner."""
+        self.store.grant_pool(self.reader, self.name, _roles({member: role}))
+
+    def revoke(self, member: str) -> None:
+        """From now on the member sees nothing here but words of its own. Raises what `grant` does, and StoreError where
+        no owner would be left."""
+        self.store.grant_pool(self.reader, self.name, {_member(member): ""})
+
+    def members(self) -> dict[str, str]:
+        """ "user:NAME", "group:NAME" or "public" -> role; {} for who is no member."""
+        return self.store.pool_members(self.reader, self.name)
+
+    def drop(self) -> int:
+        """Delete the pool with all that anybody has in it, for good; how much that was. Raises StoreError."""
+        return self.store.drop_pool(self.reader, self.name)
 
     # -- giving
 
@@ -78,7 +115,9 @@ class Pool:
     def hand_over(
         self, session: Session, item: int | str, *, to: str, as_: str = DIGEST, key: str = "", task: str = ""
     ) -> Memory:
-        """Hand one agent an item of one's own session, or its digest, and nothing else. Raises what `share` does."""
+        """Hand one agent an item of one's own session, or its digest, and nothing else. Raises what `share` does, and
+        SettingsError for an agent that is no member here."""
+        self._check_member(to)
         made = as_shared(session, item, as_, self.reader, self.store, key)
         return self._put(made, self._places.inbox(to), self._places.only(to), task)
 
@@ -92,7 +131,7 @@ class Pool:
         new = Memory(text=text, key=old.key, kind=old.kind if old.kind != RAW else DIGEST, source=source, task=old.task)
         if old.owner != self.reader.owner:
             return self._answer(old, new)
-        made = [self._put(new, same.pool, same.access, old.task) for same in self._mine_about(old.key)]
+        made = self._put_all(new, [(same.pool, same.access) for same in self._mine_about(old.key)], old.task)
         return next((one for one in made if one.pool == old.pool), made[0])
 
     def withdraw(self, memories: Iterable[str]) -> int:
@@ -148,7 +187,7 @@ class Pool:
         """The newest word on what this is about; from now on the reader holds it and hears of corrections."""
         one = self._one(memory)
         newest = self._newest([one.key]).get(one.key, one)
-        self._hold(newest)
+        self._hold([newest])
         return newest
 
     def open(self, memory: str) -> str:
@@ -178,36 +217,49 @@ class Pool:
 
     # -- inside
 
+    def _check_member(self, who: str) -> None:
+        known = self.members()
+        # Who is in a group, the store does not know.
+        if known and f"user:{who}" not in known and not any(not member.startswith("user:") for member in known):
+            raise SettingsError(f"{who!r} is no member of pool {self.name!r}; an owner grants it: grant({who!r})")
+
     def _key(self, key: str) -> str:
         """A key as it was stored."""
         return redact(key) if self.redact_secrets else key
 
     def _put(self, memory: Memory, place: str, access: str, task: str) -> Memory:
+        return self._put_all(memory, [(place, access)], task)[0]
+
+    def _put_all(self, memory: Memory, places: Sequence[tuple[str, str]], task: str) -> list[Memory]:
+        """Tell it in all of these (place, access) at once: nobody reads the old word where others read the new one."""
         if not memory.key:
             raise SettingsError("what is shared needs a key: its subject, for corrections")
-        told = replace(memory, pool=place, access=access, task=task)
-        (made,) = self._kept.put_memories(self.reader, [told])
-        one = self._one(made)
-        self._hold(one)
-        for other in self.versions(one.key):
-            if other.owner != self.reader.owner and not other.superseded_by and other.text != one.text:
-                self._kept.mark_contradiction(self.reader, one.id, other.id)
-        return one
+        told = [replace(memory, pool=place, access=access, task=task) for place, access in places]
+        ids = self._kept.put_memories(self.reader, told)
+        made = self._kept.memories(self.reader, ids)
+        self._hold(made)
+        others = self.versions(made[0].key)
+        for one in made:
+            for other in others:
+                if other.owner != self.reader.owner and not other.superseded_by and other.text != one.text:
+                    self._kept.mark_contradiction(self.reader, one.id, other.id)
+        return made
 
     def _answer(self, old: Memory, new: Memory) -> Memory:
         """A correction of what another said: to the same readers, and to who said it."""
         if old.pool == self._places.shared:
             return self._put(new, old.pool, old.access, old.task)
-        self._put(new, self._places.inbox(old.owner), self._places.only(old.owner), old.task)
-        return self._put(new, self._places.inbox(self.reader.owner), "owner", old.task)
+        theirs = self._places.inbox(old.owner), self._places.only(old.owner)
+        return self._put_all(new, [theirs, (self._places.inbox(self.reader.owner), "owner")], old.task)[1]
 
-    def _hold(self, memory: Memory) -> None:
-        """Note that the reader knows this; of what it gave to others, one note for each of them."""
-        to = "" if memory.pool in self._places.readable else f" · {memory.pool}"
-        receipt = Memory(
-            text=memory.id, kind=HELD, key=f"held · {memory.key}{to}", source=memory.key, pool=self._places.private
-        )
-        self.store.put_memories(self.reader, [receipt])
+    def _hold(self, memories: Iterable[Memory]) -> None:
+        """Note that the reader knows these; of what it gave to others, one note for each of them."""
+        receipts: list[Memory] = []
+        for memory in memories:
+            to = "" if memory.pool in self._places.readable else f" · {memory.pool}"
+            key = f"held · {memory.key}{to}"
+            receipts.append(Memory(text=memory.id, kind=HELD, key=key, source=memory.key, pool=self._places.private))
+        self.store.put_memories(self.reader, receipts)
 
     def _receipts(self, key: str = "", *, current_only: bool = True) -> list[Memory]:
         """Newest first; `source` is the subject, `text` the id of what is held."""
@@ -245,6 +297,19 @@ class Pool:
         known = self._kept.memories(self.reader, list(ids))
         mine = [m for m in known if m.owner == self.reader.owner and not m.superseded_by]
         return sorted(mine, key=lambda m: (m.pool, m.access))
+
+
+def _member(name: str) -> str:
+    if name == "public" or name.startswith("group:"):
+        return name
+    return f"user:{check_name('agent', name.removeprefix('user:'))}"
+
+
+def _roles(members: Mapping[str, str]) -> dict[str, str]:
+    for member, role in members.items():
+        if role not in ("reader", "writer", "owner"):
+            raise SettingsError(f"role {role!r} of {member!r}: expected reader, writer or owner")
+    return {_member(member): role for member, role in members.items()}
 
 
 def _is_news(held: str, there: Memory | None, now: Memory | None, since: str) -> bool:

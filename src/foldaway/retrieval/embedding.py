@@ -39,6 +39,10 @@ class CachedEmbedder:
     def dims(self) -> int:
         return self.inner.dims
 
+    @property
+    def only_words(self) -> bool:
+        return getattr(self.inner, "only_words", False)
+
     def embed(self, texts: Sequence[str]) -> list[Sequence[float]]:
         keys = [_hash(f"{self.name}\n{text}") for text in texts]
         with self._lock:

@@ -1,8 +1,8 @@
 """When to look into the memory: at events, not at every step.
 
-Four events: the user refers to what was before, somebody asks for a preference, the user names a thing that this
-session has never seen, the work enters a new phase. Words decide, in English and Chinese;
-pasted blocks are not listened to.
+Five events: the user refers to what was before, somebody asks for a preference, the user asks what only he knows
+("where did I put ..."), the user names a thing that this session has never seen, the work enters a new phase. Words
+decide, in English and Chinese; pasted blocks are not listened to.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ _QUERY_CHARS = 500
 class Trigger(StrEnum):
     HISTORY = "reference to history"
     PREFERENCE = "preference question"
+    PERSONAL = "personal question"
     ENTITY = "unknown entity"
     PHASE = "new phase"
 
@@ -88,6 +89,25 @@ _ASKED_BACK = _any(
     ),
     (r"(?:更喜欢|偏好)(?:哪|什么)|你的偏好是",),
 )
+_ABOUT_ONESELF = re.compile(
+    r"\b(?:what|which|whose|whom?|where|when|how (?:old|many|much|often|long|far|tall|big))\b"
+    r"(?=[^?\n]*\b(?:i|me|my|mine|myself)\b)"
+    r"|我(?!们|应该|该|要|需要|可以|能|怎|如何)[^。！？?\n]{0,30}(?:什么|哪|谁|几|多少|何时)",
+    re.IGNORECASE,
+)
+_ABOUT_WORK = re.compile(
+    r"\b(?:should|can|could|shall|must|might|may|will|would|need to) (?:i|we|you)\b|\bwrong with my\b"
+    r"|\b(?:do|am) i (?:need|have to(?! \w+ for)|do|get|go about|fix|change|add|use|put|run|set|configure|install|call|"
+    r"write|make|create|handle|missing|doing|supposed|going)\b"
+    r"|\b(?:give|send|show|tell|help|let|get|for|to|call|walk|ask(?:ed|ing)?) me\b"
+    r"|\bi (?:need|want to (?:know|see|ask)|would like|'d like|(?:was )?wonder(?:ing)?)\b"
+    r"|\bmy (?:code|script|build|app|config|branch|repo|quer(?:y|ies)|"
+    r"(?:test|command|error|function|program|file|question|request)s?)\b|怎么|如何",
+    re.IGNORECASE,
+)
+"""Asking for advice or for work: what the one who asks does not know either."""
+# A full stop inside "3 a.m. on Monday" or "v1.2" ends nothing. Every match goes on where the last ended: linear.
+_WHOLE_SENTENCES = re.compile(r"(?:[^.!?。！？\n]|\.(?! +[A-Z]|\s*\n))+[.!?。！？]*")
 _FENCED = re.compile(r"```.*?(?:```|\Z)|<([\w-]+)[^>]*>.*?</\1>", re.DOTALL)
 _SENTENCES = re.compile(r"[^.!?。！？\n]*[.!?。！？]?")
 
@@ -106,6 +126,8 @@ def find_event(newest: Sequence[Said], *, seen: Container[str], phase: str = "",
             return Event(kind, _around(user, match), match.group().strip())
     if match := _ASKED_BACK.search(agent[-LISTENED_CHARS:]):
         return Event(Trigger.PREFERENCE, _around(agent, match), match.group().strip())
+    if personal := _about_oneself(user):
+        return personal
     strong, _ = literals(user)
     # A quotation is how somebody talks as often as it is a name.
     unknown = [literal for literal in strong if not _is_prose(literal) and literal not in seen][:MOST_NAMED]
@@ -114,6 +136,15 @@ def find_event(newest: Sequence[Said], *, seen: Container[str], phase: str = "",
     if phase and before and phase != before:
         about = user or agent
         return Event(Trigger.PHASE, about[:_QUERY_CHARS], f"{before} -> {phase}") if about else None
+    return None
+
+
+def _about_oneself(user: str) -> Event | None:
+    for asked in _WHOLE_SENTENCES.findall(user):
+        if not asked.endswith(("?", "？")) or _ABOUT_WORK.search(asked):
+            continue
+        if match := _ABOUT_ONESELF.search(asked):
+            return Event(Trigger.PERSONAL, asked.strip()[:_QUERY_CHARS], match.group().strip())
     return None
 
 

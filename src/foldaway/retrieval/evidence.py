@@ -3,8 +3,12 @@
 Measured within the candidates: how much a word tells is judged by how many of them hold it, so no corpus statistics are
 asked for. Words said several times in a long query weigh as often as they were said.
 
+A long text holds many words of any question somewhere; what answers it holds them close together. So each candidate is
+also judged by its best passage alone.
+
 Sources: Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009 (weights of terms, also
-of those said again in the query); Metzler and Croft, "A Markov Random Field Model for Term Dependencies", SIGIR 2005.
+of those said again in the query); Metzler and Croft, "A Markov Random Field Model for Term Dependencies", SIGIR 2005;
+Callan, "Passage-Level Evidence in Document Retrieval", SIGIR 1994.
 """
 
 from __future__ import annotations
@@ -21,6 +25,12 @@ from foldaway.retrieval.words import content_words
 
 MOST_CHARS = 20_000
 """Of a longer candidate only the first are compared; the store's own ranks have seen it whole."""
+PASSAGE_WORDS = 20
+"""Words that tell something, side by side: a sentence or two."""
+OPENING_CHARS = 200
+RARE = 3.0
+_UNSEEN = 20
+"""Texts without any word of the query, added when chance is judged: among one or two candidates nothing is rare."""
 _K1 = 1.2
 _B = 0.75
 
@@ -29,7 +39,7 @@ T = TypeVar("T", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """0..1 each, the best candidate of a query at 1 for `stems` and `neighbours`."""
+    """0..1 each, the best candidate of a query at 1 for all but `coverage` and `sure`."""
 
     stems: float
     """BM25 over stemmed words."""
@@ -37,6 +47,13 @@ class Evidence:
     """Share of what the query's words tell that the candidate holds."""
     neighbours: float
     """Words that stand side by side in both."""
+    passage: float
+    """What the query's words tell that stand together in one passage."""
+    opening: float = 0.0
+    """Share of what the candidate's first line tells that the query names; 0 where that was not asked for."""
+    sure: float = 0.0
+    """How little chance there is in the best passage, comparable between queries: the share of the whole query that it
+    holds, words counted that no candidate knows; or 1 where it tells as much as `RARE` words of one candidate alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +62,21 @@ class Words:
 
     counts: Mapping[str, int]
     beside: frozenset[tuple[str, str]]
-    length: int
+    ordered: tuple[str, ...]
+
+    @property
+    def length(self) -> int:
+        return len(self.ordered)
 
 
 @lru_cache(maxsize=4096)
 def words_of(text: str) -> Words:
-    found = content_words(text[:MOST_CHARS])
-    return Words(Counter(found), frozenset(pairwise(found)), len(found))
+    found = tuple(content_words(text[:MOST_CHARS]))
+    return Words(Counter(found), frozenset(pairwise(found)), found)
 
 
-def evidence(query: str, texts: Sequence[str]) -> list[Evidence]:
-    """One a text. O(size of the texts)."""
+def evidence(query: str, texts: Sequence[str], *, openings: bool = False) -> list[Evidence]:
+    """One a text; with `openings` also what their first lines show. O(size of the texts)."""
     asked = content_words(query)
     candidates = [words_of(text) for text in texts]
     words = _telling(Counter(asked), [candidate.counts for candidate in candidates])
@@ -65,11 +86,56 @@ def evidence(query: str, texts: Sequence[str]) -> list[Evidence]:
     stems = [_bm25(words, candidate, average) for candidate in candidates]
     covered = [sum(weight for word, weight in words.items() if word in c.counts) for c in candidates]
     near = [sum(weight for pair, weight in beside.items() if pair in c.beside) for c in candidates]
-    best_stems, best_near = max(stems, default=0.0), max(near, default=0.0)
-    return [
-        Evidence(_share(one, best_stems), _share(two, whole), _share(three, best_near))
-        for one, two, three in zip(stems, covered, near, strict=True)
-    ]
+    together = [_best_passage(words, candidate.ordered) for candidate in candidates]
+    opening = _openings(set(asked), texts, candidates) if openings else [0.0] * len(texts)
+    sure = _sure(asked, candidates)
+    shares = [_share(one, whole) for one in covered]
+    parts = (_to_best(stems), shares, _to_best(near), _to_best(together), opening, sure)
+    return [Evidence(*shown) for shown in zip(*parts, strict=True)]
+
+
+def _best_passage(words: Mapping[str, float], ordered: Sequence[str]) -> float:
+    """The most that distinct ones of these words tell within `PASSAGE_WORDS`."""
+    hits = [place for place, word in enumerate(ordered) if word in words]
+    held: Counter[str] = Counter()
+    first, told, best = 0, 0.0, 0.0
+    for place in hits:
+        held[ordered[place]] += 1
+        if held[ordered[place]] == 1:
+            told += words[ordered[place]]
+        while hits[first] <= place - PASSAGE_WORDS:
+            left = ordered[hits[first]]
+            held[left] -= 1
+            told -= words[left] if not held[left] else 0.0
+            first += 1
+        best = max(best, told)
+    return best
+
+
+def _sure(asked: Sequence[str], candidates: Sequence[Words]) -> list[float]:
+    many = len(candidates) + _UNSEEN
+    words = {
+        word: count * _weight(many, sum(word in candidate.counts for candidate in candidates))
+        for word, count in Counter(asked).items()
+    }
+    whole, enough = sum(words.values()), RARE * _weight(many, 1)
+    told = [_best_passage(words, candidate.ordered) for candidate in candidates]
+    return [min(1.0, max(_share(one, whole), _share(one, enough))) for one in told]
+
+
+def _openings(asked: Container[str], texts: Sequence[str], candidates: Sequence[Words]) -> list[float]:
+    holders = Counter(word for candidate in candidates for word in candidate.counts)
+    shown = []
+    for text in texts:
+        named = dict.fromkeys(content_words(text.partition("\n")[0][:OPENING_CHARS]))
+        tells = {word: _weight(len(candidates), holders[word]) for word in named}
+        shown.append(_share(sum(tells[word] for word in tells if word in asked), sum(tells.values())))
+    return _to_best(shown)
+
+
+def _to_best(values: Sequence[float]) -> list[float]:
+    best = max(values, default=0.0)
+    return [_share(value, best) for value in values]
 
 
 def _telling(asked: Mapping[T, int], held: Sequence[Container[T]]) -> dict[T, float]:
@@ -79,8 +145,13 @@ def _telling(asked: Mapping[T, int], held: Sequence[Container[T]]) -> dict[T, fl
     for one, count in asked.items():
         holders = sum(one in texts for texts in held)
         if holders:
-            found[one] = count * math.log(1 + (many - holders + 0.5) / (holders + 0.5))
+            found[one] = count * _weight(many, holders)
     return found
+
+
+def _weight(many: int, holders: int) -> float:
+    """What a word tells that `holders` of `many` texts hold."""
+    return math.log(1 + (many - holders + 0.5) / (holders + 0.5))
 
 
 def _bm25(words: Mapping[str, float], candidate: Words, average: float) -> float:

@@ -16,6 +16,8 @@ class Found:
     """0..1 within one search; no probability, and not comparable between searches."""
     why: str
     """In words: which evidence found it."""
+    sure: float = 1.0
+    """0..1, comparable between searches: how little it looks like a match by chance. A third is one rare word."""
 
     def cited(self) -> str:
         """One line that names source, session, item and time, for what is put in front of a model.

@@ -1,11 +1,14 @@
-"""One score out of the ranks and scores of words, of vectors and of what the texts show.
+"""One score out of what words, vectors and the texts themselves show.
 
-Ranks alone (reciprocal rank fusion) throw away how clear a lead is: a rare id found by words leads by far, and a page
-of advice asked for in other words leads by nothing. So ranks are joined by scores, each relative to the best candidate
-of its query. Chosen on one half of the queries of four sets (see docs/results.md), the same weights
-for hashed and for model-made vectors.
+Scores, each relative to the best candidate of its query, and not ranks: ranks throw away how clear a lead is. A rare id
+found by words leads by far, a page of advice asked for in other words leads by nothing. Chosen on one half of the
+queries of four sets (see docs/results.md).
 
-Source of the rank part: Cormack et al., "Reciprocal Rank Fusion outperforms Condorcet", SIGIR 2009.
+A question in other words than its answer, or in another language, shares with all memories no more than a word by
+chance. Where words explain that little, vectors of a model of meaning decide.
+
+Sources: Lee, "Analyses of Multiple Evidence Combination", SIGIR 1997; Bruch et al., "An Analysis of Fusion Functions
+for Hybrid Retrieval", ACM TOIS 42(1), 2023.
 """
 
 from __future__ import annotations
@@ -17,23 +20,21 @@ from dataclasses import dataclass, fields
 from foldaway.retrieval.evidence import Evidence
 
 _DIGITS = 6
-RANK_OFFSET = 10
-"""k of reciprocal rank fusion; smaller than the usual 60, since lists here are short."""
+_LEAST_SURE = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
     """What each kind of evidence weighs in the sum; each kind is 0..1."""
 
-    words_rank: float = 0.25
-    vector_rank: float = 0.25
     words: float = 1.0
     """The word index's score, relative to the best."""
     vector: float = 0.5
     """Cosine, relative to the best."""
-    stems: float = 1.0
-    coverage: float = 1.0
+    stems: float = 0.5
     neighbours: float = 0.5
+    passage: float = 2.0
+    opening: float = 0.0
 
     @property
     def total(self) -> float:
@@ -41,8 +42,8 @@ class Weights:
 
 
 SHORT = Weights()
-LONG = Weights(stems=0.5, coverage=0.0, neighbours=1.0)
-"""Of queries of a page: no text covers them."""
+LONG = Weights(neighbours=1.0, passage=0.5, opening=0.5)
+"""Of queries of a page: no passage covers them, and they name what they are about in the words of titles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,27 +61,35 @@ class Ranked:
         scores = sorted((-round(score, _DIGITS) for _, score in found))
         return cls({name: bisect_left(scores, -round(score, _DIGITS)) for name, score in found}, shares)
 
-    def rank_score(self, name: str) -> float:
-        """1 for the first, less for each further one, 0 for what was not found."""
-        place = self.place.get(name)
-        return 0.0 if place is None else RANK_OFFSET / (RANK_OFFSET + place)
-
 
 def fused(
-    names: Sequence[str], words: Ranked, vectors: Ranked, shown: Sequence[Evidence], weights: Weights
+    names: Sequence[str],
+    words: Ranked,
+    vectors: Ranked,
+    shown: Sequence[Evidence],
+    weights: Weights,
+    *,
+    meaning: bool = False,
 ) -> dict[str, float]:
-    """The score of each candidate, 0..1, rounded so that equal is equal on any machine."""
-    whole = weights.total
+    """The score of each candidate, 0..1, rounded so that equal is equal on any machine.
+
+    `meaning`: the vectors know more than words, and decide where these explain little of the query.
+    """
+    sure = max((one.sure for one in shown), default=0.0)
+    alone = weights.vector * (max(sure, _LEAST_SURE) ** -2 - 1) if meaning else 0.0
+    last = min(vectors.share.values(), default=0.0)
+    whole = weights.total + alone
     return {
         name: round(
             (
-                weights.words_rank * words.rank_score(name)
-                + weights.vector_rank * vectors.rank_score(name)
-                + weights.words * words.share.get(name, 0.0)
+                weights.words * words.share.get(name, 0.0)
                 + weights.vector * vectors.share.get(name, 0.0)
+                # One that was not among the nearest can be as near as the last of them.
+                + alone * vectors.share.get(name, last)
                 + weights.stems * one.stems
-                + weights.coverage * one.coverage
                 + weights.neighbours * one.neighbours
+                + weights.passage * one.passage
+                + weights.opening * one.opening
             )
             / whole,
             9,

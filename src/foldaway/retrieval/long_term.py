@@ -8,6 +8,10 @@ from dataclasses import dataclass, field
 from foldaway.protocols import Filter, Passage, Reader
 from foldaway.retrieval.retriever import Retriever
 
+LEAST_SURE = 0.34
+"""More than one rare word, or than a third of the question: what comes in unasked shall not come by chance. What that
+keeps out, and what it costs, is measured: docs/results.md."""
+
 
 @dataclass(frozen=True, slots=True)
 class LongTerm:
@@ -22,7 +26,7 @@ class LongTerm:
 
     def recollect(self, query: str, limit: int) -> Sequence[Passage]:
         now = self.now() if self.now is not None else ""
-        found = self.retriever.retrieve(self.reader, query, self.among, limit, now=now)
+        found = self.retriever.retrieve(self.reader, query, self.among, limit, now=now, least_sure=LEAST_SURE)
         return [
             Passage(text=f.memory.text, source=f.cited().strip("[]"), ref=f.memory.id) for f in found
         ]  # fmt: skip

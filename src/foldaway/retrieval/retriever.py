@@ -45,6 +45,7 @@ class _Candidate:
     sharp: float = 0.0
     """What the literals it holds tell: 1 for one that it alone holds; whole ones count twice."""
     why: list[str] = field(default_factory=list)
+    sure: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +71,15 @@ class Retriever:
         limit: int = 8,
         dialogue: Sequence[str] = (),
         now: str = "",
+        least_sure: float = 0.0,
     ) -> list[Found]:
         """The best fitting memories that `reader` may see and `among` admits, best first, at most `limit`.
 
         One that holds an id, path, code or quotation of the query which hardly any other holds goes before all that do
         not. Superseded ones come after their successor, and only when the query asks for the past or room is left.
         `dialogue`: the newest turns' texts, newest last, for queries like "and that file?". `now`: UTC, ISO 8601;
-        without it nothing ages. Deterministic for the same store and arguments.
+        without it nothing ages. `least_sure`: what looks more like chance than that (`Found.sure`) is left out.
+        Deterministic for the same store and arguments.
 
         Cost: a search by words, one by vector, one by words for each literal (at most six), and reading about a hundred
         memories. Raises what the store and the embedder raise; SettingsError when `now` is no time.
@@ -93,10 +96,13 @@ class Retriever:
         memories = self.store.memories(reader, list(names))
         candidates = self._scored(memories, asked, words, vectors, now)
         _sharpen(candidates, strong)
-        ranked = _ordered(candidates)
+        ranked = _ordered([one for one in candidates if one.sure >= least_sure])
         ranked = self._newest_first(reader, among, ranked, limit, past=_PAST.search(query) is not None)
         added = f"; query with {', '.join(asked.added)}" if asked.added else ""
-        return [Found(c.memory, round(c.score, 6), "; ".join(c.why) + added) for c in _spread(ranked, limit)]
+        return [
+            Found(c.memory, round(c.score, 6), "; ".join(c.why) + added, round(c.sure, 6))
+            for c in _spread(ranked, limit)
+        ]
 
     def _by_vector(self, reader: Reader, among: Filter, text: str, limit: int) -> list[tuple[str, float]]:
         if self.embedder is None:
@@ -107,19 +113,24 @@ class Retriever:
     def _scored(
         self, memories: Sequence[Memory], asked: Query, by_words: _Hits, by_vector: _Hits, now: str
     ) -> list[_Candidate]:
-        shown = dict(zip((m.id for m in memories), evidence(asked.text, [_searched(m) for m in memories]), strict=True))
+        weights = self.long_weights if asked.long else self.weights
+        seen = evidence(asked.text, [_searched(m) for m in memories], openings=weights.opening > 0)
+        shown = dict(zip((m.id for m in memories), seen, strict=True))
         telling = _telling(memories, asked.text, shown)
         words = Ranked.of([(name, score) for name, score in by_words if name in telling])
         vectors = Ranked.of(by_vector)
         near = {name for name, cosine in by_vector if cosine >= self.least_cosine}
         kept = [m for m in memories if m.id in telling or m.id in near]
-        weights = self.long_weights if asked.long else self.weights
-        scores = fused([m.id for m in kept], words, vectors, [shown[m.id] for m in kept], weights)
+        evident = [shown[m.id] for m in kept]
+        meaning = _knows_meaning(self.embedder)
+        scores = fused([m.id for m in kept], words, vectors, evident, weights, meaning=meaning)
+        cosines = dict(by_vector) if meaning else {}
         return [
             _Candidate(
                 memory,
                 scores[memory.id] * self.decay.factor(memory.kind, memory.at, now),
                 why=_why(memory.id, words, vectors, shown[memory.id]),
+                sure=max(shown[memory.id].sure, min(1.0, cosines.get(memory.id, 0.0))),
             )
             for memory in kept
         ]
@@ -152,6 +163,11 @@ class Retriever:
         return next((one for one in same if one.id == memory.superseded_by), None)
 
 
+def _knows_meaning(embedder: Embedder | None) -> bool:
+    """Whether its vectors tell more than the words do; an embedder says of itself that they do not."""
+    return embedder is not None and not getattr(embedder, "only_words", False)
+
+
 def _telling(memories: Sequence[Memory], query: str, shown: Mapping[str, Evidence]) -> set[str]:
     """Those that share more with the query than words which stand in every text; of giants only the head is known."""
     if not content_words(query):
@@ -165,7 +181,8 @@ def _searched(memory: Memory) -> str:
 
 def _at_least(newer: _Candidate, older: _Candidate) -> _Candidate:
     """The successor, fitting no worse than what it replaces."""
-    return replace(newer, score=max(newer.score, older.score), sharp=max(newer.sharp, older.sharp))
+    better = {name: max(getattr(newer, name), getattr(older, name)) for name in ("score", "sharp", "sure")}
+    return replace(newer, **better)
 
 
 def _ordered(candidates: Sequence[_Candidate]) -> list[_Candidate]:
@@ -196,6 +213,7 @@ def _sharpen(candidates: Sequence[_Candidate], strong: Sequence[str]) -> None:
         if not holders or len({one.memory.superseded_by or one.memory.id for one in holders}) > SHARP:
             continue
         for one in holders:
+            one.sure = 1.0
             one.sharp = round(one.sharp + (2.0 if best >= WHOLE else 1.0) / len(holders), 9)
             one.why.insert(0, f"exact {literal}")
 

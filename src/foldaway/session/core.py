@@ -10,11 +10,12 @@ from typing import Any, Self
 
 from foldaway.engine import links
 from foldaway.engine.conditions import check_fixed, largest, reserve_used, shortened_words
+from foldaway.engine.directives import directives
 from foldaway.engine.engine import Engine
 from foldaway.engine.log import AnchorFinder, Log
 from foldaway.engine.looking import items_at
 from foldaway.engine.planner import Planner, Policy
-from foldaway.engine.recall import DIRECTIVE, Recalled
+from foldaway.engine.recall import Recalled
 from foldaway.engine.recall_tool import recall_tool
 from foldaway.engine.stubs import RecallBy, Stubs
 from foldaway.engine.triggers import Triggers
@@ -35,6 +36,7 @@ from foldaway.model.wire import Message, PartType, Quirks, TurnKind
 from foldaway.protocols import MessageCounter, Recollector, SessionKey, Store
 from foldaway.settings.parts import make_policy
 from foldaway.settings.presets import preset
+from foldaway.stores.encryption import Keys
 from foldaway.stores.redaction import redact
 from foldaway.tokens import Calibration, RequestCounter, context_window, get_counter
 from foldaway.wire import get_wire
@@ -73,7 +75,7 @@ class Core:
         name: str = "default",
         branch: int | None = None,
         quirks: Quirks | None = None,
-        redact: bool = False,
+        redact: bool | str | Keys = False,
         clock: Callable[[], datetime] | None = None,
         recall: str = "directive",
         prices: str | Prices | PriceList | None = None,
@@ -128,7 +130,7 @@ class Core:
             raise SettingsError(f"infer_from {infer_from!r}: expected a confidence from 0 to 1")
         self._infer_from = infer_from
         self._limit, self._timer = time_limit_seconds, timer
-        self._redact = redact
+        self._redact = bool(redact)
         self._calibration = Calibration()
         self._own_tokens = 0
         self._budget: int | None = budget
@@ -141,6 +143,8 @@ class Core:
         self._recollection = Recollection(retriever, knowledge, warn=warn)
         self._engine = self._new_engine()
         self._client: list[Message] = []
+        self._synced: tuple[list[Message], int] = self._client, 0
+        """The history as the last `sync` left it: it is another list, or longer, where something else happened."""
         self._last_view: list[Message] = []
         self._viewed_at = 0
         self._shift: tuple[int, int] | None = None
@@ -193,25 +197,32 @@ class Core:
                 self.link(item, needs)
         self._link_declared()
 
-    def sync(self, messages: Sequence[Message], origins: Sequence[str] = ()) -> int:
+    def sync(self, messages: Sequence[Message], origins: Sequence[str] = (), *, unchanged: int = 0) -> int:
         """Take over the whole history as the client has it now; returns how many messages were new.
 
         What is known is recognised by content at the cost of a comparison; a history that a client built on our own
         view is recognised too. An edited or shortened history starts a branch: nothing of the old one is lost.
+
+        `unchanged`: so many messages in front are those of the last `sync`, all of them, as the caller knows. They are
+        not compared again, so that the call costs what is new, unless something else happened to the session since.
         """
         messages = list(messages)
         for _ in range(MOST_RETRIES):
-            known = self._arrive(messages)
+            known = self._arrive(messages, unchanged)
             fresh = messages[known:]
             try:
                 self.append(fresh, origins[known:] if origins else (), at=len(self._client))
             except MovedOn:
                 continue
+            self._synced = self._client, len(self._client)
             return len(fresh)
         raise StoreError(f"other processes keep writing to session {self._kept.key.name!r}: nothing new is stored")
 
-    def _arrive(self, messages: list[Message]) -> int:
+    def _arrive(self, messages: list[Message], unchanged: int) -> int:
         """Go to where this history agrees with ours, on a branch if need be; how many of its messages are known."""
+        client, upto = self._synced
+        if client is self._client and unchanged == upto == len(client) <= len(messages):
+            return unchanged
         known = self._agreement(self._client, messages)
         if known < len(self._client):
             known = self._adopted(messages) or known
@@ -231,6 +242,7 @@ class Core:
         pinned minimum over the model's window. Between commits each view extends the one before byte for byte.
         """
         self._start_timer()
+        self._follow_others()
         self._serve_directives()
         self._recollect()
         budget = self._resolve_budget()
@@ -332,8 +344,13 @@ class Core:
             self._save()
 
     def close(self) -> None:
-        """Everything is already saved; this only lets go of the store. Nothing can be appended afterwards."""
-        self._closed = True
+        """Everything is already saved; this only lets go of the store. Nothing can be appended afterwards.
+
+        A long-term memory that learns (`LongTermMemory(learns=True)` as `retriever=`) does so now.
+        """
+        if not self._closed:
+            self._closed = True
+            self._recollection.ended(self)
         self._kept.close()
 
     def __enter__(self) -> Self:
@@ -454,7 +471,7 @@ class Core:
         if log.open or not log.turns or log.turns[-1].kind not in speaking or log.own(len(log.turns) - 1):
             return
         said = (p.text for p in log.turns[-1].parts if p.role == "assistant" and p.type is PartType.TEXT)
-        wanted = DIRECTIVE.findall("\n".join(said))
+        wanted = [reference for text in said for reference in directives(text)]
         if not wanted:
             return
         found = self._engine.inject(wanted)
@@ -517,6 +534,21 @@ class Core:
         self._load()
         if pending:
             self._take_in(pending)
+
+    def _follow_others(self) -> None:
+        """Take over what other processes decided about this session meanwhile, say a pin by its MCP server."""
+        fresh = self._kept.decided_elsewhere()
+        engine = self._engine
+        if not fresh or self._kept.pending() or any(entry["raws"] > len(engine.log.raws) for entry in fresh):
+            return  # what is about messages we do not have yet comes with them
+        # Where both wrote at once our own are among them.
+        if not any(entry in engine.entries for entry in fresh) and engine.take_over(fresh):
+            return
+        client = self._client, self._shift, self._last_view, self._viewed_at
+        known = len(engine.log.raws)
+        self._load()
+        if len(self._engine.log.raws) == known:
+            self._client, self._shift, self._last_view, self._viewed_at = client
 
     def _reload_if_behind(self) -> bool:
         """Whether another process went on with this session; then we are where it is."""
@@ -587,6 +619,9 @@ class Core:
 
     def _agreement(self, known: Sequence[Message], messages: Sequence[Message]) -> int:
         """How many messages at the front are the same."""
+        # All of them, as a rule: told at the speed of C.
+        if len(known) <= len(messages) and list(messages[: len(known)]) == known:
+            return len(known)
         for index, (a, b) in enumerate(zip(known, messages, strict=False)):
             if a is not b and a != b and not self._same(a, b):
                 return index

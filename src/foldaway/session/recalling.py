@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from foldaway.engine.recall import Recalled, as_data, recall, search
+from foldaway.engine.finding import find_items
+from foldaway.engine.recall import Recalled, as_data, recall
 from foldaway.engine.recall_tool import recall_tool
 from foldaway.model.wire import Message
 from foldaway.protocols import Hit
@@ -19,10 +20,14 @@ class Recalling(Core):
     def recall(self, reference: str | Sequence[str], find: str | None = None, *, for_view: bool = False) -> Recalled:
         """Bring things back, byte for byte: ids, ranges, lines (`12:40-80`) or words; several in one call.
 
-        With `find`: the part about these words. What is recalled is protected for some steps (I7). An attachment is
-        its block as JSON; with `for_view` it is shown again in its place from the next view on.
+        Words bring the passages about them, best first, from at most three items and in about 2,400 characters (with
+        `for_view` less where the view has less room); `also` names further items, and an id brings the whole. With
+        `find`: the part about these words. What is recalled is protected for some steps (I7). An attachment is its
+        block as JSON; with `for_view` it is shown again in its place from the next view on. Words cost O(size of the
+        log).
         """
-        found = recall(self._engine.log, reference, find, for_view=for_view)
+        room = self._engine.word_chars() if for_view else None
+        found = recall(self._engine.log, reference, find, for_view=for_view, word_chars=room)
         if for_view:
             self._show_attachments(found)
         if found.items:
@@ -50,23 +55,29 @@ class Recalling(Core):
         shown = reference if isinstance(reference, str) else ", ".join(reference)
         arguments = {"ids": shown, **({"find": find} if find else {})}
         call = f"recall_{self._engine.log.next_id}"
-        return self._wire.exchange(call, "recall", arguments, as_data(found, self._recall_chars()))
+        return self._wire.exchange(call, "recall", arguments, self._as_data(found))
 
     def recall_result(self, arguments: Mapping[str, Any]) -> str:
         """The text to answer a model's own `recall` call with: framed as data, its marks unable to close the frame."""
         found = self.recall(str(arguments.get("ids", "")), find=arguments.get("find"), for_view=True)
-        return as_data(found, self._recall_chars())
+        return self._as_data(found)
+
+    def _as_data(self, found: Recalled) -> str:
+        return as_data(found, self._recall_chars(), stale=self._engine.outdated(found))
 
     def recall_tool(self) -> dict[str, Any]:
         """The definition of the recall tool in this session's format, to offer to the model."""
         return recall_tool(self.format)
 
     def search(self, query: str, limit: int = 10) -> list[Hit]:
-        """Notes and items about some words, notes first; any text is a legal query."""
+        """Notes and items about some words, notes first, then the items with the best passages; any text is legal.
+
+        Scores of items are comparable within one search only. O(size of the log).
+        """
         store, mine = self._kept.notes()
         hits = list(store.search(mine, query, limit))
-        for item in search(self._engine.log, query, limit):
-            hits.append(Hit(ref=str(item.id), text=f"{item.title}", score=0.0))
+        for hit in find_items(self._engine.log, query, limit).hits:
+            hits.append(Hit(ref=str(hit.item.id), text=hit.item.title, score=round(hit.score, 6)))
         return hits[:limit]
 
     def remember(self, text: str, *, key: str, at: str | None = None) -> StoredNote:

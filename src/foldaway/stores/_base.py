@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from hashlib import blake2b
 
 from foldaway.errors import StoreError
-from foldaway.stores._tables import Transaction, blob
+from foldaway.stores._tables import Transaction, name_of
 from foldaway.stores._times import Clock, microseconds, utc_now
 
 
@@ -53,8 +53,9 @@ def find_tenant(db: Transaction, user: bytes) -> int:
 
 
 def drop_tenant_if_empty(db: Transaction, tenant: int) -> None:
-    """A user's name goes with the last session and memory."""
-    for used in ("sessions WHERE tenant = ?", "memories WHERE scope = ?", "memories WHERE tenant = ? AND scope < 0"):
+    """A user's name goes with the last session, memory and tombstone."""
+    held = ("memories WHERE scope = ?", "memories WHERE tenant = ? AND scope < 0", "tombstones WHERE tenant = ?")
+    for used in ("sessions WHERE tenant = ?", *held):
         if db.rows(f"SELECT 1 FROM {used} LIMIT 1", tenant):
             return
     db.run("DELETE FROM tenants WHERE id = ?", tenant)
@@ -63,4 +64,4 @@ def drop_tenant_if_empty(db: Transaction, tenant: int) -> None:
 def named(what: str, name: str) -> bytes:
     if not name or not name.strip():
         raise StoreError(f"{what} is {name!r}: a store needs a {what} name that is not empty or blank")
-    return blob(name)
+    return name_of(f"{what} name", name)

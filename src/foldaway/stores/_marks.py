@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from foldaway.stores._tables import Session, Transaction, blob, text_of
+from foldaway.stores._tables import Session, Transaction, blob, name_of, text_of
 
 _PIECE = 400
 """Keys asked for in one statement."""
@@ -13,7 +13,7 @@ _PUT = """INSERT INTO marks (tenant, key, session, data) VALUES (?, ?, ?, ?)
 
 
 def put(db: Transaction, found: Session, marks: Mapping[str, str]) -> None:
-    db.run_many(_PUT, [(found.tenant, blob(key), found.id, blob(text)) for key, text in marks.items()])
+    db.run_many(_PUT, [(found.tenant, name_of("mark", key), found.id, blob(text)) for key, text in marks.items()])
 
 
 def get(db: Transaction, tenant: int, keys: Sequence[str]) -> dict[str, str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from heapq import nsmallest
 
 from foldaway.errors import StoreError
-from foldaway.protocols import Filter, Memory, Reader
+from foldaway.protocols import Filter, Memory, PoolCopy, Reader, Tombstone
 from foldaway.stores import _memory_words as memory_words
+from foldaway.stores import _pools, _tombstones
 from foldaway.stores._base import SqlBase, drop_tenant_if_empty, find_tenant, named
 from foldaway.stores._memory_rows import (
     SAME_SUBJECT,
@@ -16,6 +17,7 @@ from foldaway.stores._memory_rows import (
     Who,
     by_handle,
     checked,
+    due,
     handle_of,
     handles,
     newest,
@@ -25,15 +27,11 @@ from foldaway.stores._memory_rows import (
     scopes,
 )
 from foldaway.stores._memory_telling import Draft, tell
-from foldaway.stores._tables import Row, Transaction, blob, text_of, unpack
+from foldaway.stores._tables import DUE, NOBODY, Row, Transaction, blob, text_of, unpack
 from foldaway.stores._times import parsed
 from foldaway.stores._vectors import Vectors
 
 _TAKE_FROM_SCOPE = "UPDATE memory_scopes SET memories = memories - ?, words = words - ? WHERE scope = ?"
-_DUE = "SELECT 1 FROM memories WHERE expires_at <= ? ORDER BY expires_at LIMIT 1"
-"""Ordered: a server that knows nothing of the table yet would read all of it."""
-_NOBODY = -1
-"""The tenant's number of a reader who never told anything; 0 is the upkeep's."""
 _DOOMED = "SELECT id, scope, tenant, superseded, words, subject, packed, data FROM memories"
 
 
@@ -67,7 +65,7 @@ class SqlMemories(SqlBase):
         Words that stand in very many memories rank but do not find, unless the query has no others.
         """
         with self._looking(reader) as (db, who):
-            found = memory_words.search(db, self._scopes(who, among), query, limit)
+            found = memory_words.search(db, self._scopes(who, among), query, limit, self._vectors.passing)
             return _public(db, found)
 
     def by_vector(
@@ -82,6 +80,12 @@ class SqlMemories(SqlBase):
         with self._reading() as db:
             db.enter(0)
             rows = self._vectors.missing(db, model, limit)
+            left = limit > 0 and not rows and self._vectors.wants_settling(db, model)
+        while left:
+            # In pieces: others write in between.
+            with self._writing() as db:
+                db.enter(0)
+                left = self._vectors.settle(db, model)
         return [(public_id(bytes(handle)), unpack(packed, bytes(data))) for handle, packed, data in rows]
 
     def put_vectors(self, model: str, vectors: Sequence[tuple[str, Sequence[float]]]) -> None:
@@ -105,15 +109,18 @@ class SqlMemories(SqlBase):
             for pair in ((first, second), (second, first)):
                 db.run("INSERT INTO contradictions VALUES (?, ?) ON CONFLICT DO NOTHING", *pair)
 
-    def forget_memories(self, reader: Reader, ids: Sequence[str]) -> int:
+    def forget_memories(self, reader: Reader, ids: Sequence[str], *, tombstones: bool = False) -> int:
         """Merging a piece of the word index, so that no trace stays in it, takes about a second in a large store."""
         wanted = list(dict.fromkeys(handle for public in ids if (handle := handle_of(public)) is not None))
         with self._deciding(reader) as (db, who):
-            mine = sorted(row[0] for row in by_handle(db, who, wanted) if row[3] == who.tenant)
+            rows = sorted((row for row in by_handle(db, who, wanted) if row[3] == who.tenant), key=_by_row)
+            mine = [_by_row(row) for row in rows]
+            if tombstones and rows:
+                _tombstones.bury(db, who.tenant, self._salt(who.tenant), read(db, who, rows), self._now())
             self._drop(db, [doomed for row in mine for doomed in db.rows(f"{_DOOMED} WHERE id = ?", row)])
             drop_tenant_if_empty(db, who.tenant)
         if mine:
-            self._vectors.shrink()
+            self._vectors.shrink(mine)
             self._purge()
         return len(mine)
 
@@ -125,6 +132,86 @@ class SqlMemories(SqlBase):
             self._vectors.shrink()
             self._purge()
         return gone
+
+    # Tombstones
+
+    def buried(self, reader: Reader, memories: Sequence[Memory]) -> list[Tombstone | None]:
+        """A few look-ups a memory."""
+        with self._looking(reader) as (db, who):
+            return _tombstones.look_up(db, who.tenant, memories)
+
+    def tombstones(self, reader: Reader) -> list[Tombstone]:
+        with self._looking(reader) as (db, who):
+            return _tombstones.listed(db, who.tenant)
+
+    def put_tombstones(self, reader: Reader, tombstones: Sequence[Tombstone]) -> None:
+        if tombstones:
+            with self._writing() as db:
+                tenant = self._tenant(db, named("owner", reader.owner))
+                db.enter(tenant)
+                _tombstones.put(db, tenant, tombstones)
+
+    def lift_tombstones(self, reader: Reader, ids: Sequence[str]) -> int:
+        with self._deciding(reader) as (db, who):
+            gone = _tombstones.lift(db, who.tenant, ids)
+            drop_tenant_if_empty(db, who.tenant)
+        return gone
+
+    # Pools
+
+    def make_pool(self, reader: Reader, name: str) -> None:
+        with self._deciding(reader) as (db, who):
+            db.enter(0)
+            _pools.make(db, who, name)
+
+    def pools(self, reader: Reader) -> list[str]:
+        with self._looking(reader) as (db, who):
+            return _pools.names_of(db, who)
+
+    def pool_members(self, reader: Reader, pool: str) -> dict[str, str]:
+        with self._looking(reader) as (db, who):
+            if _pools.role_of(db, who, pool)[1] < 0:
+                return {}
+            db.enter(0)
+            return _pools.members(db, pool)
+
+    def grant_pool(self, reader: Reader, pool: str, roles: Mapping[str, str]) -> None:
+        """Raises StoreError for what is no member or no role, and where the pool would be left without an owner."""
+        with self._deciding(reader) as (db, who):
+            db.enter(0)
+            _pools.grant(db, who, pool, roles)
+
+    def drop_pool(self, reader: Reader, pool: str) -> int:
+        """Other owners' memories in it go too, tenant by tenant: ended half way, it is there with the rest of them."""
+        with self._deciding(reader) as (db, who):
+            number = _pools.owned(db, who, pool)
+            db.enter(0)
+            # Nobody else may write to it from here on.
+            _pools.leave_to(db, who, number)
+        gone, done = 0, False
+        while not done:
+            with self._reading() as db:
+                db.enter(0)
+                scopes = _pools.scopes_of(db, number)
+            gone += sum(self._empty(scope) for scope in scopes)
+            with self._writing() as db:
+                db.enter(0)
+                done = _pools.dropped(db, number)  # not yet where its owner told something meanwhile
+        if gone:
+            self._vectors.shrink()
+            self._purge()
+        return gone
+
+    def export_pools(self, reader: Reader, names: Sequence[str] = ()) -> list[PoolCopy]:
+        with self._reading() as db:
+            db.enter(0)
+            return _pools.copies(db, named("owner", reader.owner), names)
+
+    def import_pools(self, copies: Sequence[PoolCopy]) -> None:
+        with self._writing() as db:
+            db.enter(0)
+            for copy in copies:
+                _pools.take_in(db, copy)
 
     # Copies
 
@@ -147,17 +234,17 @@ class SqlMemories(SqlBase):
     # Inside
 
     def _told(self, reader: Reader, memories: Sequence[Memory], *, with_ids: bool) -> list[str]:
-        owner = named("owner", reader.owner)
+        named("owner", reader.owner)
         now = self._now()
         kept = [(checked(memory), parsed(memory.at) if memory.at else now) for memory in memories]
         ends = [parsed(memory.expires_at) if memory.expires_at else None for memory in memories]
         if not kept:
             return []
-        return self._keep(owner, now, kept, ends, with_ids=with_ids)
+        return self._keep(reader, now, kept, ends, with_ids=with_ids)
 
     def _keep(
         self,
-        owner: bytes,
+        reader: Reader,
         now: int,
         kept: Sequence[tuple[Memory, int]],
         ends: Sequence[int | None],
@@ -165,11 +252,14 @@ class SqlMemories(SqlBase):
         with_ids: bool,
     ) -> list[str]:
         """`with_ids`: under the ids they have, unless such an id is taken."""
+        owner = named("owner", reader.owner)
         self._expire_due(owner, now)
         with self._writing() as db:
             tenant = self._tenant(db, owner)
-            db.enter(tenant)
-            who = Who(tenant, owner, ())
+            who = Who(tenant, owner, access_of(reader))
+            db.enter(tenant, who.access)
+            pooled = [(m.pool, self._scope(m.pool, tenant), m.access) for m, _ in kept if m.pool]
+            _pools.check_writable(db, who, pooled)
             drafts = [
                 self._draft(who, memory, told_at, end, handle_of(memory.id) if with_ids else None)
                 for (memory, told_at), end in zip(kept, ends, strict=True)
@@ -185,10 +275,11 @@ class SqlMemories(SqlBase):
     def _looking(self, reader: Reader) -> Iterator[tuple[Transaction, Who]]:
         """A snapshot in which nothing that this reader may see has expired."""
         owner, now = named("owner", reader.owner), self._now()
+        access = access_of(reader)
         with self._reading() as db:
-            who = _who(db, owner, reader)
-            if not db.rows(_DUE, now):
-                yield db, who
+            tenant, due = db.enter_reader(owner, access, now)
+            if not due:
+                yield db, Who(tenant or NOBODY, owner, access)
                 return
         self._expire(now)
         with self._reading() as db:
@@ -203,8 +294,8 @@ class SqlMemories(SqlBase):
 
     def _expire_due(self, owner: bytes, now: int) -> None:
         with self._reading() as db:
-            db.enter(find_tenant(db, owner) or _NOBODY)
-            due = db.rows(_DUE, now)
+            db.enter(find_tenant(db, owner) or NOBODY)
+            due = db.rows(DUE, now)
         if due:
             self._expire(now)
 
@@ -217,12 +308,33 @@ class SqlMemories(SqlBase):
         for (tenant,) in tenants:
             with self._writing() as db:
                 db.enter(tenant)
+                learned = due(db, tenant, now)
+                if learned:
+                    _tombstones.bury(db, tenant, self._salt(tenant), learned, now)
                 doomed = db.rows(f"{_DOOMED} WHERE expires_at <= ? AND tenant = ? ORDER BY id", now, tenant)
                 self._drop(db, doomed)
                 drop_tenant_if_empty(db, tenant)
                 gone += len(doomed)
         self._traces |= gone > 0
         return gone
+
+    def _empty(self, scope: int) -> int:
+        """Delete all that stands in a scope, whoever's it is, tenant by tenant."""
+        with self._reading() as db:
+            db.enter(0)
+            tenants = db.rows("SELECT DISTINCT tenant FROM memories WHERE scope = ? ORDER BY tenant", scope)
+        gone = 0
+        for (tenant,) in tenants:
+            with self._writing() as db:
+                db.enter(tenant)
+                doomed = db.rows(f"{_DOOMED} WHERE scope = ? AND tenant = ? ORDER BY id", scope, tenant)
+                self._drop(db, doomed)
+                drop_tenant_if_empty(db, tenant)
+                gone += len(doomed)
+        return gone
+
+    def _salt(self, tenant: int) -> bytes:
+        return self._keyed(b"tombstone", tenant)
 
     def _scopes(self, who: Who, among: Filter) -> list[Scope]:
         numbers = [self._scope(pool, who.tenant) for pool in among.pools]
@@ -236,10 +348,10 @@ class SqlMemories(SqlBase):
     def _drop(self, db: Transaction, doomed: Sequence[Row]) -> None:
         """Delete these rows (as `_DOOMED` reads them) with all that hangs on them."""
         taken: dict[int, list[int]] = {}
+        self._vectors.drop(db, [row for row, *_ in doomed])
         for row, scope, _, _, count, subject, packed, data in doomed:
             words, _ = memory_words.terms(text_of(bytes(subject)), unpack(packed, bytes(data)))
             db.unindex_words(memory_words.INDEX, row, memory_words.scoped(scope, words))
-            self._vectors.drop(db, row)
             db.run("DELETE FROM contradictions WHERE one = ? OR other = ?", row, row)
             db.run("DELETE FROM memories WHERE id = ?", row)
             taken.setdefault(scope, []).append(count)
@@ -250,11 +362,21 @@ class SqlMemories(SqlBase):
             db.run(_TAKE_FROM_SCOPE, len(taken[scope]), sum(taken[scope]), scope)
 
 
+def _by_row(row: Row) -> int:
+    return int(row[0])
+
+
 def _who(db: Transaction, owner: bytes, reader: Reader) -> Who:
     tenant = find_tenant(db, owner)
-    access = (b"public", *(blob(f"group:{group}") for group in reader.groups if group))
-    db.enter(tenant or _NOBODY, access)
-    return Who(tenant or _NOBODY, owner, access)
+    access = access_of(reader)
+    db.enter(tenant or NOBODY, access)
+    return Who(tenant or NOBODY, owner, access)
+
+
+def access_of(reader: Reader) -> tuple[bytes, ...]:
+    """Of the groups whose names begin with "@", a reader is in its own alone."""
+    groups = (*(group for group in reader.groups if group and not group.startswith("@")), f"@{reader.owner}")
+    return (b"public", *(blob(f"group:{group}") for group in groups))
 
 
 def _public(db: Transaction, found: Sequence[tuple[int, float]]) -> list[tuple[str, float]]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from foldaway.errors import StoreError
 from foldaway.protocols import Filter, Memory
-from foldaway.stores._tables import Row, Transaction, blob, text_of, unpack
+from foldaway.stores._tables import Row, Transaction, blob, name_of, text_of, unpack
 from foldaway.stores._times import iso, parsed
 
 MOST_VARIABLES = 500
@@ -30,7 +30,12 @@ class Who:
     tenant: int
     owner: bytes
     access: tuple[bytes, ...]
-    """What it may read in pools besides what is its own."""
+    """What it may read in pools besides what is its own, where it is a member."""
+
+    @property
+    def member_of(self) -> tuple[bytes, ...]:
+        """As whom a pool may know it."""
+        return b"user:" + self.owner, *self.access
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +51,10 @@ class Scope:
     """False: every row of the scope is found."""
     selective: bool
     """Whether the filter may leave few rows."""
+    coded: tuple[tuple[str, tuple[bytes, ...]], ...] = ()
+    """Columns that never change, and what the filter admits in each: part of the condition."""
+    uncoded: bool = True
+    """Whether the condition says more than that."""
 
     def rows(self, db: Transaction, columns: str, rest: str = "", *values: object) -> list[Row]:
         sql = f"SELECT {columns} FROM memories m {db.by_index(self.index)} WHERE {self.condition} {rest}"
@@ -53,23 +62,21 @@ class Scope:
 
     def among(self, db: Transaction, rows: Sequence[int]) -> set[int]:
         """Those of these rows that are found."""
-        found: set[int] = set()
-        for start in range(0, len(rows), MOST_VARIABLES):
-            part = rows[start : start + MOST_VARIABLES]
-            sql = f"SELECT m.id FROM memories m {db.by_row()} WHERE m.id IN ({_marks(part)}) AND {self.condition}"
-            found.update(row for (row,) in db.rows(sql, *part, *self.values))
-        return found
+        return {row for (row,) in db.memories_in_order("m.id", rows, self.condition, self.values, len(rows))}
 
 
 def visible(who: Who) -> tuple[str, tuple[object, ...]]:
     """The condition that a row `m` of any scope may be seen, and its values."""
-    shown = f"m.scope < 0 AND m.access IN ({_marks(who.access)})"
-    return f"(m.tenant = ? OR ({shown}))", (who.tenant, *who.access)
+    members = f"""SELECT s.scope FROM pool_scopes s JOIN pool_members g ON g.pool = s.pool
+        WHERE g.who IN ({_marks(who.member_of)})"""
+    shown = f"m.scope < 0 AND m.access IN ({_marks(who.access)}) AND m.scope IN ({members})"
+    return f"(m.tenant = ? OR ({shown}))", (who.tenant, *who.access, *who.member_of)
 
 
 def scopes(who: Who, among: Filter, numbers: Sequence[int]) -> list[Scope]:
     """One for each pool of the filter, whose scope numbers are given."""
     conditions, values, index = _fields(among)
+    coded, plain = _coded(among), replace(among, pools=(), kinds=(), sources=(), tasks=(), sessions=())
     made: list[Scope] = []
     for pool, number in zip(among.pools, numbers, strict=True):
         own = ["m.scope = ?"]
@@ -87,9 +94,16 @@ def scopes(who: Who, among: Filter, numbers: Sequence[int]) -> list[Scope]:
                 f"memories_{index}",
                 bool(pool or conditions),
                 bool(pool) or replace(among, pools=(), current_only=False) != _EVERYTHING,
+                coded,
+                bool(pool) or plain != _EVERYTHING,
             )
         )
     return made
+
+
+def _coded(among: Filter) -> tuple[tuple[str, tuple[bytes, ...]], ...]:
+    given = (("kind", among.kinds), ("source", among.sources), ("task", among.tasks), ("session", among.sessions))
+    return tuple((column, tuple(map(blob, wanted))) for column, wanted in given if wanted)
 
 
 def _fields(among: Filter) -> tuple[list[str], list[object], str]:
@@ -137,25 +151,15 @@ def handle_of(public: str) -> bytes | None:
 
 def handles(db: Transaction, rows: Sequence[int]) -> dict[int, bytes]:
     """The handles of these rows, whoever's they are."""
-    found: dict[int, bytes] = {}
-    for start in range(0, len(rows), MOST_VARIABLES):
-        part = rows[start : start + MOST_VARIABLES]
-        found.update(
-            (row, bytes(handle))
-            for row, handle in db.rows(f"SELECT id, handle FROM memories WHERE id IN ({_marks(part)})", *part)
-        )
-    return found
+    found = db.rows_of("SELECT id, handle FROM memories WHERE {}", "id", rows)
+    return {row: bytes(handle) for row, handle in found}
 
 
 def by_handle(db: Transaction, who: Who, wanted: Sequence[bytes]) -> list[Row]:
     """The rows of these handles that may be seen, in no order; columns as `read` takes them."""
     condition, values = visible(who)
-    found: list[Row] = []
-    for start in range(0, len(wanted), MOST_VARIABLES):
-        part = wanted[start : start + MOST_VARIABLES]
-        sql = f"SELECT {_COLUMNS} FROM memories m WHERE m.handle IN ({_marks(part)}) AND {condition}"
-        found += db.rows(sql, *part, *values)
-    return found
+    sql = f"SELECT {_COLUMNS} FROM memories m WHERE {{}} AND {condition}"
+    return db.rows_of(sql, "m.handle", wanted, *values)
 
 
 def newest(db: Transaction, scope: Scope, limit: int) -> list[Row]:
@@ -174,6 +178,13 @@ def own_rows(db: Transaction, who: Who, after: int, limit: int) -> list[Row]:
     return sorted(parts, key=lambda row: int(row[0]))[:limit]
 
 
+def due(db: Transaction, tenant: int, now: int) -> list[Memory]:
+    """Of a tenant's own memories (not those in pools), what was made from a session and has expired by `now`."""
+    sql = f"""SELECT {_COLUMNS} FROM memories m
+        WHERE m.expires_at <= ? AND m.tenant = ? AND m.scope >= 0 AND length(m.session) > 0 ORDER BY m.id"""
+    return [_memory(db, row, ()) for row in db.rows(sql, now, tenant)]
+
+
 def read(db: Transaction, who: Who, rows: Sequence[Row]) -> list[Memory]:
     """Rows as memories, with what supersedes and what contradicts them."""
     against = _contradictions(db, who, [row[0] for row in rows])
@@ -181,7 +192,12 @@ def read(db: Transaction, who: Who, rows: Sequence[Row]) -> list[Memory]:
 
 
 def _memory(db: Transaction, row: Row, against: Sequence[bytes]) -> Memory:
-    (_, handle, scope, tenant, superseded, told_at, expires_at, item, *names, owner, packed, data) = row
+    return as_memory(row, _successor(db, row[2], row[3], bytes(row[11])) if row[4] else None, against)
+
+
+def as_memory(row: Row, successor: bytes | None, against: Sequence[bytes]) -> Memory:
+    """A row with the columns of `by_handle`, what supersedes it and what contradicts it."""
+    (_, handle, _, _, _, told_at, expires_at, item, *names, owner, packed, data) = row
     access, kind, pool, subject, task, source, session = (text_of(bytes(name)) for name in names)
     return Memory(
         id=public_id(bytes(handle)),
@@ -197,15 +213,15 @@ def _memory(db: Transaction, row: Row, against: Sequence[bytes]) -> Memory:
         at=iso(told_at),
         expires_at="" if expires_at is None else iso(expires_at),
         owner=text_of(bytes(owner)),
-        superseded_by=_successor(db, scope, tenant, bytes(names[3])) if superseded else "",
+        superseded_by=public_id(successor) if successor else "",
         contradicts=tuple(sorted(public_id(each) for each in against)),
     )
 
 
-def _successor(db: Transaction, scope: int, tenant: int, subject: bytes) -> str:
+def _successor(db: Transaction, scope: int, tenant: int, subject: bytes) -> bytes | None:
     """Its id is told even to those who may not read it: they must know that what they have is outdated."""
     rows = db.rows(f"SELECT handle FROM memories WHERE {SAME_SUBJECT} AND superseded = 0", scope, tenant, subject)
-    return public_id(bytes(rows[0][0])) if rows else ""
+    return bytes(rows[0][0]) if rows else None
 
 
 SAME_SUBJECT = "scope = ? AND tenant = ? AND subject = ? AND length(subject) > 0"
@@ -214,12 +230,10 @@ SAME_SUBJECT = "scope = ? AND tenant = ? AND subject = ? AND length(subject) > 0
 def _contradictions(db: Transaction, who: Who, rows: Sequence[int]) -> dict[int, list[bytes]]:
     condition, values = visible(who)
     found: dict[int, list[bytes]] = {}
-    for start in range(0, len(rows), MOST_VARIABLES):
-        part = rows[start : start + MOST_VARIABLES]
-        sql = f"""SELECT c.one, m.handle FROM contradictions c JOIN memories m ON m.id = c.other
-            WHERE c.one IN ({_marks(part)}) AND {condition}"""
-        for one, handle in db.rows(sql, *part, *values):
-            found.setdefault(one, []).append(bytes(handle))
+    sql = f"""SELECT c.one, m.handle FROM contradictions c JOIN memories m ON m.id = c.other
+        WHERE {{}} AND {condition}"""
+    for one, handle in db.rows_of(sql, "c.one", rows, *values):
+        found.setdefault(one, []).append(bytes(handle))
     return found
 
 
@@ -231,6 +245,10 @@ def checked(memory: Memory) -> Memory:
         raise StoreError("access 'group:' names no group; say group:NAME")
     if memory.access not in ("owner", "public") and not memory.access.startswith("group:"):
         raise StoreError(f"access {memory.access!r} is unknown; say owner, public or group:NAME")
+    for what in ("kind", "key", "pool", "access", "task", "source", "session"):
+        name_of(f"a memory's {what}", getattr(memory, what))
+    if not abs(memory.item) < 2**63:
+        raise StoreError(f"a memory's item is a number of a session's, not {str(memory.item)[:30]}...")
     return memory
 
 

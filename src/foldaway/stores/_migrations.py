@@ -106,5 +106,46 @@ _THIRD = (
     "INSERT INTO unindexed VALUES ('words'), ('memory_words')",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND, _THIRD)
+_FOURTH = (
+    # Copies of vectors as mirrors in memory hold them, thousands in a row: see `_sealed`.
+    """CREATE TABLE mirrors (
+        id INTEGER PRIMARY KEY, model INTEGER NOT NULL, scope INTEGER NOT NULL, form INTEGER NOT NULL,
+        first INTEGER NOT NULL, last INTEGER NOT NULL, count INTEGER NOT NULL, data BLOB NOT NULL)""",
+    "CREATE INDEX mirrors_scope ON mirrors (model, scope, first, last)",
+)
+
+_BASE = "CASE WHEN instr(pool, x'40') > 0 THEN substr(pool, 1, instr(pool, x'40') - 1) ELSE pool END"
+"""The name of the pool that a memory's place is a part of: up to the first "@"."""
+
+_FIFTH = (
+    # What was forgotten, hashed: a tenant's name stays as long as there is one.
+    """CREATE TABLE tombstones (
+        tenant INTEGER NOT NULL, content BLOB NOT NULL, place BLOB NOT NULL, salt BLOB NOT NULL,
+        at_microseconds INTEGER NOT NULL, PRIMARY KEY (tenant, content)) WITHOUT ROWID""",
+    "CREATE INDEX tombstones_place ON tombstones (tenant, place) WHERE length(place) > 0",
+    # A pool's members are `user:NAME`, `group:NAME` or `public`; roles: 0 reads, 1 writes too, 2 owns.
+    "CREATE TABLE pools (id INTEGER PRIMARY KEY AUTOINCREMENT, name BLOB NOT NULL UNIQUE)",
+    """CREATE TABLE pool_members (pool INTEGER, who BLOB, role INTEGER NOT NULL,
+        PRIMARY KEY (pool, who)) WITHOUT ROWID""",
+    "CREATE INDEX pool_members_who ON pool_members (who)",
+    "CREATE TABLE pool_scopes (scope INTEGER PRIMARY KEY, pool INTEGER NOT NULL)",
+    "CREATE INDEX pool_scopes_pool ON pool_scopes (pool)",
+    # Pools were open to all who knew their name: who wrote to one is a member, who wrote first owns it, and who was
+    # handed something reads.
+    f"INSERT INTO pools (name) SELECT {_BASE} FROM memories WHERE scope < 0 GROUP BY 1 ORDER BY min(id)",
+    f"""INSERT OR IGNORE INTO pool_scopes SELECT DISTINCT m.scope, p.id FROM memories m
+        JOIN pools p ON p.name = {_BASE} WHERE m.scope < 0""",
+    """INSERT INTO pool_members SELECT DISTINCT s.pool, CAST('user:' || CAST(m.owner AS TEXT) AS BLOB), 1
+        FROM memories m JOIN pool_scopes s ON s.scope = m.scope""",
+    """UPDATE pool_members SET role = 2 WHERE (pool, who) IN (
+        SELECT s.pool, CAST('user:' || CAST(m.owner AS TEXT) AS BLOB) FROM memories m
+        JOIN pool_scopes s ON s.scope = m.scope WHERE m.id IN (
+            SELECT min(o.id) FROM memories o JOIN pool_scopes t ON t.scope = o.scope GROUP BY t.pool))""",
+    """INSERT OR IGNORE INTO pool_members
+        SELECT DISTINCT s.pool, CAST('user:' || CAST(substr(m.pool, instr(m.pool, x'40') + 1) AS TEXT) AS BLOB), 0
+        FROM memories m JOIN pool_scopes s ON s.scope = m.scope
+        WHERE instr(m.pool, x'40') > 0 AND instr(m.pool, x'40') < length(m.pool)""",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH)
 """Step n (counted from 1) leads from version n - 1 to n."""

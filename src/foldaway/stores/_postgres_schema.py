@@ -9,6 +9,8 @@ themselves. A step that was released is never edited.
 
 from __future__ import annotations
 
+from foldaway.stores._tables import BLOCK_ROWS
+
 ROLE = "foldaway_app"
 
 _OWN = "tenant = (SELECT foldaway_tenant())"
@@ -138,5 +140,230 @@ _LOOKUPS = tuple(
     )
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = ((*_FUNCTIONS, *_TABLES, *_MEMORIES, *_RIGHTS), _LOOKUPS)
+_MEMBER = """(g.who IN (SELECT foldaway_access())
+    OR encode(g.who, 'hex') = '757365723a' || current_setting('foldaway.user', true))"""
+"""Whether a row of `pool_members` is about who asks; the hex digits are "user:"."""
+_MEMBERS_SHOWN = f"""({_OWN} OR (SELECT foldaway_tenant()) = 0 OR (scope < 0 AND access IN (SELECT foldaway_access())
+    AND scope IN (SELECT foldaway_scopes())))"""
+_TOLD = f"({_KEPT} AND (scope >= 0 OR (SELECT foldaway_tenant()) = 0 OR scope IN (SELECT foldaway_scopes())))"
+_BASE = r"""CASE WHEN position('\x40'::bytea IN pool) > 0
+    THEN substring(pool FROM 1 FOR position('\x40'::bytea IN pool) - 1) ELSE pool END"""
+_USER = r"'\x757365723a'::bytea"
+_AT = r"position('\x40'::bytea IN m.pool)"
+_UPKEEP = "((SELECT foldaway_tenant()) = 0)"
+
+
+def _definer(name: str, rest: str) -> str:
+    return f"""CREATE FUNCTION {name}() RETURNS SETOF BIGINT LANGUAGE sql STABLE SECURITY DEFINER
+        SET search_path FROM CURRENT AS $$ {rest} $$"""
+
+
+_SHARED = (
+    """CREATE TABLE tombstones (tenant BIGINT NOT NULL, content BYTEA NOT NULL, place BYTEA NOT NULL,
+        salt BYTEA NOT NULL, at_microseconds BIGINT NOT NULL, PRIMARY KEY (tenant, content))""",
+    "CREATE INDEX tombstones_place ON tombstones (tenant, place) WHERE length(place) > 0",
+    f"CREATE TABLE pools ({_ID}, name BYTEA NOT NULL UNIQUE)",
+    "CREATE TABLE pool_members (pool BIGINT, who BYTEA, role INTEGER NOT NULL, PRIMARY KEY (pool, who))",
+    "CREATE INDEX pool_members_who ON pool_members (who)",
+    "CREATE TABLE pool_scopes (scope BIGINT PRIMARY KEY, pool BIGINT NOT NULL)",
+    "CREATE INDEX pool_scopes_pool ON pool_scopes (pool)",
+    # As in SQLite: who wrote to a pool is a member, who wrote first owns it, who was handed something reads.
+    f"INSERT INTO pools (name) SELECT {_BASE} FROM memories WHERE scope < 0 GROUP BY 1 ORDER BY min(id)",
+    f"""INSERT INTO pool_scopes SELECT DISTINCT m.scope, p.id FROM memories m JOIN pools p ON p.name = {_BASE}
+        WHERE m.scope < 0 ON CONFLICT DO NOTHING""",
+    f"""INSERT INTO pool_members SELECT s.pool, {_USER} || m.owner, 1 FROM memories m
+        JOIN pool_scopes s ON s.scope = m.scope GROUP BY 1, 2""",
+    f"""UPDATE pool_members SET role = 2 WHERE (pool, who) IN (SELECT s.pool, {_USER} || m.owner FROM memories m
+        JOIN pool_scopes s ON s.scope = m.scope WHERE m.id IN (
+            SELECT min(o.id) FROM memories o JOIN pool_scopes t ON t.scope = o.scope GROUP BY t.pool))""",
+    f"""INSERT INTO pool_members SELECT DISTINCT s.pool, {_USER} || substring(m.pool FROM {_AT} + 1), 0
+        FROM memories m JOIN pool_scopes s ON s.scope = m.scope WHERE {_AT} > 0 AND {_AT} < length(m.pool)
+        ON CONFLICT DO NOTHING""",
+    _definer("foldaway_pools", f"SELECT g.pool FROM pool_members g WHERE {_MEMBER}"),
+    _definer("foldaway_scopes", "SELECT s.scope FROM pool_scopes s WHERE s.pool IN (SELECT foldaway_pools())"),
+    *_policies("tombstones", _KEPT, _OWN),
+    # Who is in a pool is changed by upkeep alone; everybody sees what makes them members.
+    *_policies("pools", f"({_UPKEEP} OR id IN (SELECT foldaway_pools()))", _UPKEEP),
+    "ALTER TABLE pool_members ENABLE ROW LEVEL SECURITY",
+    f"""CREATE POLICY shown ON pool_members FOR SELECT USING ({_UPKEEP}
+        OR {_MEMBER.replace("g.who", "who")})""",
+    f"CREATE POLICY changed ON pool_members FOR ALL USING {_UPKEEP} WITH CHECK {_UPKEEP}",
+    *_policies(
+        "pool_scopes",
+        f"({_UPKEEP} OR pool IN (SELECT foldaway_pools()))",
+        f"({_UPKEEP} OR pool IN (SELECT foldaway_pools()))",
+    ),
+    *(
+        statement
+        for table in ("memories", "vectors", "memory_words")
+        for statement in (f"ALTER POLICY shown ON {table} USING ({_MEMBERS_SHOWN})",)
+    ),
+    f"ALTER POLICY added ON memories WITH CHECK ({_TOLD})",
+    _lookup("memory_words", _MEMBERS_SHOWN).replace("CREATE FUNCTION", "CREATE OR REPLACE FUNCTION"),
+    # Replacing a function takes its settings away.
+    "ALTER FUNCTION rows_of_memory_words(TSQUERY, BIGINT) SET enable_seqscan = off",
+    f"GRANT SELECT, INSERT, UPDATE, DELETE ON tombstones, pools, pool_members, pool_scopes TO {ROLE}",
+)
+
+_HOLDERS = f"""CREATE FUNCTION holders_in_memory_words(
+        heads TEXT[], tails TEXT[], blocks BIGINT[], most BIGINT)
+    RETURNS TABLE (ids BYTEA, reach BIGINT) LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
+    SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
+    DECLARE
+        block BIGINT; seen BIGINT; held BIGINT; furthest BIGINT; part BYTEA;
+    BEGIN
+        FOR word IN 1 .. cardinality(heads) LOOP
+            seen := 0; ids := ''; reach := 0;
+            FOREACH block IN ARRAY blocks LOOP
+                SELECT count(*), max(r.id), string_agg(int8send(r.id), '') INTO held, furthest, part FROM (
+                    SELECT id FROM memory_words
+                    WHERE terms @@ (heads[word] || CASE WHEN block > 0 THEN '.' || block ELSE '' END
+                        || tails[word])::tsquery AND {_MEMBERS_SHOWN} LIMIT most + 1 - seen) r;
+                seen := seen + held;
+                IF seen > most THEN
+                    ids := ''; reach := furthest;
+                    EXIT;
+                END IF;
+                ids := ids || coalesce(part, '');
+            END LOOP;
+            RETURN NEXT;
+        END LOOP;
+    END $$"""
+
+_TOGETHER = f"""CREATE FUNCTION together_in_memory_words(heads TEXT[], tails TEXT[], blocks BIGINT[], most BIGINT)
+    RETURNS BYTEA LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
+    SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
+    DECLARE
+        block BIGINT; seen BIGINT := 0; held BIGINT; part BYTEA; ids BYTEA := ''; words TSQUERY[]; pairs TSQUERY;
+    BEGIN
+        FOREACH block IN ARRAY blocks LOOP
+            words := ARRAY(SELECT (heads[n] || CASE WHEN block > 0 THEN '.' || block ELSE '' END || tails[n])::tsquery
+                FROM generate_subscripts(heads, 1) n ORDER BY n);
+            pairs := NULL;
+            FOR one IN 1 .. cardinality(words) LOOP
+                FOR other IN one + 1 .. cardinality(words) LOOP
+                    pairs := coalesce(pairs || (words[one] && words[other]), words[one] && words[other]);
+                END LOOP;
+            END LOOP;
+            SELECT count(*), string_agg(int8send(r.id) || int4send(r.mask), '') INTO held, part FROM (
+                SELECT id, (SELECT sum(1 << (u.n - 1)::int)::int FROM unnest(words) WITH ORDINALITY u (word, n)
+                    WHERE w.terms @@ u.word) AS mask
+                FROM memory_words w WHERE terms @@ pairs AND {_MEMBERS_SHOWN} LIMIT most - seen) r;
+            seen := seen + held;
+            ids := ids || coalesce(part, '');
+            EXIT WHEN seen >= most;
+        END LOOP;
+        RETURN ids;
+    END $$"""
+
+_BLOCKS = (
+    "DROP INDEX memory_words_terms",
+    # Words stand under their scope, as in `12/word`; from the second block of rows on under both: `12.3/word`. Looked
+    # up block by block a common one costs little more than the first rows that hold it.
+    f"""UPDATE memory_words w SET terms = array_to_tsvector(ARRAY(
+        SELECT regexp_replace(term, '/', '.' || (w.id / {BLOCK_ROWS}) || '/')
+        FROM unnest(tsvector_to_array(w.terms)) term)) WHERE w.id >= {BLOCK_ROWS}""",
+    "CREATE INDEX memory_words_terms ON memory_words USING gin (terms) WITH (gin_pending_list_limit = 256)",
+    _HOLDERS,
+    _TOGETHER,
+)
+
+_MIRRORED = "((SELECT foldaway_tenant()) = 0 OR scope = (SELECT foldaway_tenant()))"
+
+_MIRRORS = (
+    # Indexes of large scopes' vectors are made anew where they are still wanted; giving ids would fill them again.
+    """DO $$ DECLARE name TEXT; BEGIN
+        FOR name IN SELECT indexname FROM pg_indexes WHERE schemaname = current_schema()
+            AND indexname LIKE 'vectors\\_near\\_%' LOOP EXECUTE format('DROP INDEX %I', name); END LOOP; END $$""",
+    "ALTER TABLE vectors ADD COLUMN id BIGINT GENERATED BY DEFAULT AS IDENTITY",
+    "CREATE INDEX vectors_mirrored ON vectors (model, scope, id)",
+    "DROP INDEX vectors_scope",
+    f"CREATE TABLE forgotten ({_ID}, memory BIGINT NOT NULL, {_TENANT})",
+    "CREATE INDEX forgotten_tenant ON forgotten (tenant, id)",
+    # Of owners' own memories only, so the scope is the tenant.
+    f"""CREATE TABLE mirrors ({_ID}, model BIGINT NOT NULL, scope BIGINT NOT NULL, form INTEGER NOT NULL,
+        first BIGINT NOT NULL, last BIGINT NOT NULL, count BIGINT NOT NULL, data BYTEA NOT NULL)""",
+    "CREATE INDEX mirrors_scope ON mirrors (model, scope, first, last)",
+    # Compressing them again gains nothing.
+    "ALTER TABLE mirrors ALTER COLUMN data SET STORAGE EXTERNAL",
+    *_policies("forgotten", _KEPT, _KEPT),
+    *_policies("mirrors", _MIRRORED, _MIRRORED),
+    f"GRANT SELECT, INSERT ON forgotten TO {ROLE}",
+    f"GRANT SELECT, INSERT, UPDATE, DELETE ON mirrors TO {ROLE}",
+    f"GRANT SELECT ON SEQUENCE vectors_id_seq TO {ROLE}",
+)
+
+_COLUMNS = (
+    *(("id", "BIGINT"), ("handle", "BYTEA"), ("scope", "BIGINT"), ("tenant", "BIGINT"), ("superseded", "INTEGER")),
+    *(("told_at", "BIGINT"), ("expires_at", "BIGINT"), ("item", "BIGINT"), ("access", "BYTEA"), ("kind", "BYTEA")),
+    *(("pool", "BYTEA"), ("subject", "BYTEA"), ("task", "BYTEA"), ("source", "BYTEA"), ("session", "BYTEA")),
+    *(("owner", "BYTEA"), ("packed", "INTEGER"), ("data", "BYTEA")),
+)
+
+_AT_ONCE = (
+    # One round trip to say who reads; what is set holds until the transaction ends.
+    """CREATE FUNCTION enter_reader(reader TEXT, rights TEXT, moment BIGINT, OUT tenant BIGINT, OUT due BOOLEAN)
+        LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
+        BEGIN
+            PERFORM set_config('foldaway.user', reader, true), set_config('foldaway.access', rights, true);
+            tenant := coalesce((SELECT t.id FROM tenants t WHERE t.name = decode(reader, 'hex')), 0);
+            PERFORM set_config('foldaway.tenant', CASE WHEN tenant = 0 THEN '-1' ELSE tenant::text END, true);
+            -- Not EXISTS: that loses the order, and with it the index.
+            due := coalesce(
+                (SELECT true FROM memories m WHERE m.expires_at <= moment ORDER BY m.expires_at LIMIT 1), false);
+        END $$""",
+    # Reading by ids in one round trip: says who asks, and reads under the policies for them.
+    f"""CREATE FUNCTION memories_at_once(reader TEXT, rights TEXT, wanted BYTEA[], moment BIGINT)
+        RETURNS TABLE (due BOOLEAN, {", ".join(f"its_{name} {kind}" for name, kind in _COLUMNS)},
+            successor BYTEA, against BYTEA[]) LANGUAGE plpgsql
+            SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
+        BEGIN
+            due := (SELECT e.due FROM enter_reader(reader, rights, moment) e);
+            IF due THEN
+                RETURN NEXT;
+                RETURN;
+            END IF;
+            RETURN QUERY SELECT false, {", ".join(f"m.{name}" for name, _ in _COLUMNS)},
+                CASE WHEN m.superseded = 1 THEN (SELECT s.handle FROM memories s WHERE s.scope = m.scope
+                    AND s.tenant = m.tenant AND s.subject = m.subject AND length(s.subject) > 0
+                    AND s.superseded = 0 LIMIT 1) END,
+                (SELECT array_agg(o.handle) FROM contradictions c JOIN memories o ON o.id = c.other WHERE c.one = m.id)
+                FROM memories m WHERE m.handle = ANY (wanted);
+        END $$""",
+)
+
+_HASHED = "substring(sha256({}) FROM 1 FOR 16)"
+"""A right as it stands in indexes, which hold no long names."""
+
+_COVERING = (
+    # What a policy looks at, and the answer: with them an index alone tells which memories a filter leaves.
+    f"""ALTER TABLE memories ADD COLUMN access_hash BYTEA NOT NULL
+        GENERATED ALWAYS AS ({_HASHED.format("access")}) STORED""",
+    f"""CREATE FUNCTION foldaway_access_hashes() RETURNS SETOF BYTEA LANGUAGE sql STABLE PARALLEL SAFE AS
+        $$ SELECT {_HASHED.format("n")} FROM foldaway_access() n $$""",
+    f"""ALTER POLICY shown ON memories USING ({_KEPT} OR (scope < 0
+        AND access_hash IN (SELECT foldaway_access_hashes()) AND scope IN (SELECT foldaway_scopes())))""",
+    *(
+        statement
+        for column, rest, where in (
+            ("told", "told_at", ""),
+            ("kind", "kind, told_at", ""),
+            *((column, column, f"WHERE length({column}) > 0") for column in ("subject", "task", "source", "session")),
+        )
+        for statement in (
+            f"DROP INDEX memories_{column}",
+            f"CREATE INDEX memories_{column} ON memories (scope, {rest}) INCLUDE (id, tenant, access_hash) {where}",
+        )
+    ),
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (*_FUNCTIONS, *_TABLES, *_MEMORIES, *_RIGHTS),
+    _LOOKUPS,
+    _SHARED,
+    _BLOCKS,
+    _MIRRORS,
+    _AT_ONCE,
+    _COVERING,
+)
 """Step n (counted from 1) leads from version n - 1 to n."""

@@ -1,9 +1,11 @@
-"""Vectors in pgvector: compared one by one where few may be found, by an HNSW index where a large scope may.
+"""Vectors in pgvector: compared one by one where few may be found, mirrored where they are many and one owner's.
 
-An index over everybody's vectors passes over those that may not be found; where these are most, it misses some (recall
-0.83 measured at 1 %). So a filter is checked first and what it leaves is compared in full, and a large scope has an
-index of its own, made once all its memories have vectors: building it takes a fraction of the time that adding to it
-one by one takes, and small scopes need none.
+A mirror (see `_mirror`, with numpy) finds more of the nearest than HNSW does in the same time, needs no index that is
+dear to make, and serves one owner: of a pool each reader may see another part. So large pools have an HNSW index, as
+have large owners where numpy is missing. An index over everybody's vectors passes over those that may not be found;
+where these are most, it misses some (recall 0.83 measured at 1 %). So a filter is checked first and what it leaves is
+compared in full, and a large scope has an index of its own, made once all its memories have vectors: building it takes
+a fraction of the time that adding to it one by one takes, and small scopes need none.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from heapq import nlargest
 from foldaway.stores._memory_rows import MOST_VARIABLES, Scope
 from foldaway.stores._memory_words import FEW
 from foldaway.stores._tables import Row, Transaction
-from foldaway.stores._vectors import Vectors, check_length, find_model, known_model
+from foldaway.stores._vectors import Vectors, check_length, find_model, known_model, vectors_of
 
 MOST_INDEXED_NUMBERS = 2000
 """pgvector indexes no longer vectors; such are compared one by one."""
@@ -25,37 +27,35 @@ _GRAPH_BYTES = 400
 
 
 class PgVectors(Vectors):
-    def __init__(self) -> None:
-        self._whole: dict[int, int] = {}
-        """By model: up to this memory none is without a vector."""
+    def __init__(self, mirrored: bool | None = None) -> None:
+        super().__init__(mirrored)
         self._seen: dict[int, tuple[int, int]] = {}
         """By model: up to this memory none that was visible was without one, and the next transaction's number then."""
 
     def put(self, db: Transaction, model: str, vectors: Sequence[tuple[bytes, Sequence[float]]]) -> None:
-        number, dimensions = find_model(db, model)
-        if not number:
-            # Two processes that meet a model first at once: one waits here for the other.
-            db.run("SELECT pg_advisory_xact_lock(hashtextextended('foldaway models', 0))")
-            number, dimensions = known_model(db, model, len(vectors[0][1]))
+        # Who mirrors reads on from the highest id it saw: none may become visible behind a higher one.
+        db.lock_vectors()
+        number, dimensions = known_model(db, model, len(vectors[0][1]))
         for _, vector in vectors:
             check_length(model, dimensions, len(vector))
         # One row must not be written twice by a statement: the last one told stays.
         last = [(handle, _text(vector)) for handle, vector in dict(vectors).items()]
         for start in range(0, len(last), MOST_VARIABLES):
             part = last[start : start + MOST_VARIABLES]
+            handles = [handle for handle, _ in part]
+            had = "SELECT v.memory FROM vectors v JOIN memories m ON m.id = v.memory WHERE m.handle = ANY (?)"
+            again = [row for (row,) in db.rows(had, handles)]
+            self._take_out(db, vectors_of(db, again, number) if again else ())
             # Reading the memory locks it: it cannot be deleted before its vector is there to go with it.
             db.run(
                 """INSERT INTO vectors (memory, model, tenant, scope, access, data)
                 SELECT m.id, ?, m.tenant, m.scope, m.access, given.data::vector
                 FROM unnest(?::bytea[], ?::text[]) given (handle, data) JOIN memories m ON m.handle = given.handle
-                FOR KEY SHARE OF m ON CONFLICT (memory, model) DO UPDATE SET data = excluded.data""",
+                FOR KEY SHARE OF m""",
                 number,
-                [handle for handle, _ in part],
+                handles,
                 [text for _, text in part],
             )
-
-    def drop(self, db: Transaction, row: int) -> None:
-        db.run("DELETE FROM vectors WHERE memory = ?", row)
 
     def missing(self, db: Transaction, model: str, limit: int) -> list[Row]:
         if limit <= 0:
@@ -91,11 +91,25 @@ class PgVectors(Vectors):
         if not number or limit <= 0:
             return []
         check_length(model, dimensions, len(vector))
-        found = [each for scope in among for each in _nearest(db, scope, number, dimensions, _text(vector), limit)]
+        text = _text(vector)
+        found: list[tuple[int, float]] = []
+        for scope in among:
+            large = not _is_small(db, scope)
+            if large and scope.number > 0 and self._mirrors is not None:
+                found += self._mirrors.nearest(db, scope, number, vector, limit)
+            else:
+                found += _nearest(db, scope, number, dimensions, text, limit, large=large)
         return nlargest(limit, found, key=lambda each: (each[1], each[0]))
 
-    def shrink(self) -> None:
-        """Nothing is mirrored in this process."""
+    def mirrored_scopes(self, db: Transaction) -> list[int]:
+        """Owners' own: of a pool a reader may see a part only, so no mirror of it would serve the next reader."""
+        large = "SELECT scope FROM memory_scopes WHERE scope > 0 AND memories > ? ORDER BY scope"
+        return [scope for (scope,) in db.rows(large, INDEX_ABOVE)]
+
+    @property
+    def mirrors(self) -> bool:
+        """Whether this process mirrors large owners' vectors; then these need no index."""
+        return self._mirrors is not None
 
 
 def index_of(model: int, scope: int, dimensions: int) -> tuple[str, str, int]:
@@ -107,19 +121,21 @@ def index_of(model: int, scope: int, dimensions: int) -> tuple[str, str, int]:
 
 
 def _nearest(
-    db: Transaction, scope: Scope, model: int, dimensions: int, vector: str, limit: int
+    db: Transaction, scope: Scope, model: int, dimensions: int, vector: str, limit: int, *, large: bool
 ) -> list[tuple[int, float]]:
-    if dimensions <= MOST_INDEXED_NUMBERS and not _leaves_few(db, scope):
+    if large and dimensions <= MOST_INDEXED_NUMBERS and not _leaves_few(db, scope):
         found = _by_index(db, scope, model, dimensions, vector, limit)
         if len(found) >= limit:
             return found
     return _one_by_one(db, scope, model, vector, limit)
 
 
-def _leaves_few(db: Transaction, scope: Scope) -> bool:
+def _is_small(db: Transaction, scope: Scope) -> bool:
     rows = db.rows("SELECT memories FROM memory_scopes WHERE scope = ?", scope.number)
-    if not rows or rows[0][0] <= INDEX_ABOVE:
-        return True
+    return not rows or rows[0][0] <= INDEX_ABOVE
+
+
+def _leaves_few(db: Transaction, scope: Scope) -> bool:
     if not scope.selective:
         return False
     counted = f"SELECT count(*) FROM (SELECT 1 FROM memories m WHERE {scope.condition} LIMIT ?) few"

@@ -16,7 +16,7 @@ from foldaway.stores import _copies, _marks
 from foldaway.stores._base import drop_tenant_if_empty, find_tenant, named
 from foldaway.stores._memories import SqlMemories
 from foldaway.stores._search import index_words, search_words, unindex
-from foldaway.stores._tables import Session, Transaction, blob, content_id, length, spans, text_of, unpack
+from foldaway.stores._tables import Session, Transaction, blob, content_id, length, name_of, spans, text_of, unpack
 from foldaway.stores._times import iso, parsed
 
 _NOTE_REF = "n:"
@@ -125,6 +125,7 @@ class SqlStore(SqlMemories):
             for ref, text in texts:
                 if not ref or ref.startswith(_NOTE_REF):
                     raise ValueError(f"ref {ref!r} is empty or looks like a note's handle")
+                name_of("ref", ref)
                 self._index(db, found, ref, text)
 
     def put_note(self, session: str, *, key: str, text: str, at: str | None) -> Note:
@@ -133,6 +134,7 @@ class SqlStore(SqlMemories):
         Raises StoreError when `at` is not a time.
         """
         told_at = parsed(at) if at is not None else self._now()
+        name_of("note key", key)
         with self._writing() as db:
             return self._tell(db, self._session(db, session), key, text, told_at)
 

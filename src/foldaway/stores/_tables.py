@@ -13,6 +13,7 @@ from hashlib import blake2b
 from typing import Any
 
 from foldaway.errors import StoreError
+from foldaway.protocols import MOST_NAME_BYTES
 
 PACK_ABOVE_BYTES = 200
 """Shorter contents gain nothing from compression."""
@@ -34,6 +35,23 @@ class Span:
     branch: int
     start: int
     end: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Holders:
+    """The rows that hold a word, lowest first; of a common word none."""
+
+    rows: list[int]
+    reach: int = 0
+    """Of a common word: the last of the first rows that hold it."""
+
+
+BLOCK_ROWS = 1 << 17
+"""Rows of memories whose words are indexed together."""
+NOBODY = -1
+"""The tenant's number of a reader who never told anything; 0 is the upkeep's."""
+DUE = "SELECT 1 FROM memories WHERE expires_at <= ? ORDER BY expires_at LIMIT 1"
+"""Ordered: a server that knows nothing of the table yet would read all of it."""
 
 
 class Transaction(ABC):
@@ -74,6 +92,43 @@ class Transaction(ABC):
     ) -> list[int]:
         """Rows that hold all of these words, lowest first; `prefix`: that hold a word that starts like it."""
 
+    @abstractmethod
+    def rows_of(self, sql: str, column: str, wanted: Sequence[int] | Sequence[bytes], *values: object) -> list[Row]:
+        """`rows` of a query that asks at `{}`, before any value, that `column` is one of `wanted`, however many."""
+
+    @abstractmethod
+    def holders(self, index: str, words: Sequence[tuple[str, bool]], most: int, blocks: Sequence[int]) -> list[Holders]:
+        """Where each of these words stands (True: as the beginning of one) in these blocks of rows, in their order.
+
+        Of a word in more than `most` rows not the rows are told, but how far the first `most` reach.
+        """
+
+    @abstractmethod
+    def together(
+        self, index: str, words: Sequence[tuple[str, bool]], most: int, blocks: Sequence[int]
+    ) -> list[tuple[int, int]]:
+        """Rows of these blocks that hold at least two of these words, and which: bit n for the n-th. About `most`."""
+
+    @abstractmethod
+    def memories_in_order(
+        self, columns: str, rows: Sequence[int], condition: str, values: Sequence[object], most: int
+    ) -> list[Row]:
+        """`columns` (the id first) of the first `most` of these memories `m` that the condition admits, in order."""
+
+    vector_column = "v.data"
+    """How a query says the numbers of a row `v` of `vectors` as bytes, and `vector_type` what numpy calls these."""
+    vector_type = "<f4"
+
+    def last_vector(self) -> int:
+        """The highest id of a vector; one that is gone may have had it."""
+        return int(self.rows("SELECT coalesce(max(id), 0) FROM vectors")[0][0])
+
+    def lock_vectors(self) -> None:  # noqa: B027
+        """From here on nobody else writes vectors: ids become visible in the order they are given."""
+
+    def lock_scope(self, scope: int) -> None:  # noqa: B027
+        """From here on nobody else deletes memories of this owner."""
+
     def by_index(self, index: str) -> str:
         """How a query says that this index is the one to use; "" where the database knows best."""
         return ""
@@ -91,8 +146,25 @@ class Transaction(ABC):
     def enter_user(self, user: bytes) -> None:  # noqa: B027
         """What follows looks for the tenant of this name."""
 
+    def enter_reader(self, name: bytes, access: Sequence[bytes], now: int) -> tuple[int, bool]:
+        """What follows reads for the tenant of this name and with these rights: its number (0: there is none), and
+        whether a memory that it may see has expired by `now` (microseconds).
+        """
+        self.enter_user(name)
+        rows = self.rows("SELECT id FROM tenants WHERE name = ?", name)
+        tenant = int(rows[0][0]) if rows else 0
+        self.enter(tenant or NOBODY, access)
+        return tenant, bool(self.rows(DUE, now))
+
     def enter_session(self, handle: str) -> None:  # noqa: B027
         """What follows looks for the session of this handle."""
+
+    def hold_pool(self, pool: int, *, alone: bool) -> bool:
+        """Until the end of this writing nobody else has the pool `alone`, and nobody at all where this one has.
+
+        True: somebody else may have changed who is in it meanwhile.
+        """
+        return False
 
     def enter(self, tenant: int, access: Sequence[bytes] = ()) -> bool:
         """What follows touches rows of this tenant, and reads pools with these rights; tenant 0: of all, for upkeep.
@@ -121,6 +193,16 @@ def pack(data: bytes) -> tuple[int, bytes]:
 
 def blob(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
+
+
+def name_of(what: str, name: str) -> bytes:
+    """A name as it is kept. Raises StoreError for one that not every store can look up."""
+    data = blob(name)
+    if len(data) > MOST_NAME_BYTES:
+        raise StoreError(
+            f"{what} {name[:30]!r}... takes {len(data):,} bytes; a name takes at most {MOST_NAME_BYTES:,}: shorten it"
+        )
+    return data
 
 
 def text_of(data: bytes) -> str:

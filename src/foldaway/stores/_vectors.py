@@ -17,9 +17,9 @@ from operator import mul
 from typing import TYPE_CHECKING
 
 from foldaway.errors import StoreError
-from foldaway.stores._memory_rows import MOST_VARIABLES, Scope
+from foldaway.stores._memory_rows import Scope
 from foldaway.stores._memory_words import few
-from foldaway.stores._tables import Row, Transaction, blob
+from foldaway.stores._tables import Row, Transaction, blob, name_of
 
 if TYPE_CHECKING:
     from foldaway.stores._mirror import Mirrors
@@ -27,17 +27,31 @@ if TYPE_CHECKING:
 _MISSING = """SELECT m.id, m.handle, m.packed, m.data FROM memories m WHERE m.id > ?
     AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.memory = m.id AND v.model = ?) ORDER BY m.id LIMIT ?"""
 
+_WORTH_SETTLING = 4_096
+"""Vectors."""
+_MANY = 1_000
+"""Memories of a scope from which on a mirror is worth reading in pieces."""
+
 
 class Vectors(ABC):
     """What a dialect does about vectors. Not safe between threads by itself: its store's transactions are."""
+
+    def __init__(self, mirrored: bool | None = None) -> None:
+        """`mirrored`: with numpy or without; None: with it when it is installed."""
+        self._whole: dict[int, int] = {}
+        """By model: up to this memory none is without a vector."""
+        self._settled: dict[int, int] = {}
+        """By model: up to this vector none is worth settling."""
+        self._mirrors = _mirrors() if mirrored or (mirrored is None and find_spec("numpy")) else None
 
     @abstractmethod
     def put(self, db: Transaction, model: str, vectors: Sequence[tuple[bytes, Sequence[float]]]) -> None:
         """Keep these, by the handle of their memory."""
 
-    @abstractmethod
-    def drop(self, db: Transaction, row: int) -> None:
-        """Delete the vectors of this memory."""
+    def drop(self, db: Transaction, rows: Sequence[int]) -> None:
+        """Delete the vectors of these memories; whoever mirrors them learns it."""
+        self._take_out(db, vectors_of(db, rows))
+        db.run_many("INSERT INTO forgotten (memory) VALUES (?)", [(row,) for row in rows])
 
     @abstractmethod
     def missing(self, db: Transaction, model: str, limit: int) -> list[Row]:
@@ -50,33 +64,68 @@ class Vectors(ABC):
         """(row, cosine), best first; equal cosines: the later row first."""
 
     @abstractmethod
-    def shrink(self) -> None:
-        """Something was deleted: no copy of it may stay in this process."""
+    def mirrored_scopes(self, db: Transaction) -> list[int]:
+        """The scopes whose vectors this process would mirror, and that are worth making pieces of mirrors for."""
+
+    def shrink(self, rows: Sequence[int] | None = None) -> None:
+        """These memories were deleted (None: any): no copy of them may stay in this process."""
+        if self._mirrors is not None:
+            self._mirrors.forget(rows)
+
+    def passing(self, scope: Scope, rows: Sequence[int]) -> Sequence[int]:
+        """These rows but for some that the filter surely does not admit, as far as that is known without asking."""
+        return rows if self._mirrors is None else self._mirrors.passing(scope, rows)
+
+    def wants_settling(self, db: Transaction, model: str) -> bool:
+        """Whether `settle` is worth a transaction. Cheap."""
+        if self._mirrors is None:
+            return False
+        number, _ = find_model(db, model)
+        if number not in self._settled:
+            sealed = "SELECT coalesce(max(last), 0) FROM mirrors WHERE model = ?"
+            self._settled[number] = int(db.rows(sealed, number)[0][0])
+        return bool(number and db.last_vector() - self._settled[number] >= _WORTH_SETTLING)
+
+    def settle(self, db: Transaction, model: str) -> bool:
+        """No memory is without a vector of this model: some of what makes the first search faster is made now.
+
+        Whether there is more to be made.
+        """
+        from foldaway.stores import _sealed
+
+        number, _ = find_model(db, model)
+        if _sealed.seal(db, number, self.mirrored_scopes(db)):
+            return True
+        self._settled[number] = db.last_vector()
+        return False
+
+    def _take_out(self, db: Transaction, had: Sequence[tuple[int, int, int, int]]) -> None:
+        """Delete these vectors (id, model, scope, memory), and what pieces of mirrors hold of them."""
+        if had and find_spec("numpy"):
+            from foldaway.stores import _sealed
+
+            _sealed.take_out(db, had)
+        elif had:
+            # Pieces that nobody here can read go as a whole.
+            db.run("DELETE FROM mirrors")
+        db.run_many("DELETE FROM vectors WHERE id = ?", [(number,) for number, *_ in had])
 
 
 class BlobVectors(Vectors):
     """Vectors as BLOBs in a table, compared in this process."""
 
-    def __init__(self, mirrored: bool | None = None) -> None:
-        """`mirrored`: with numpy or without; None: with it when it is installed."""
-        self._whole: dict[int, int] = {}
-        """By model: up to this memory none is without a vector."""
-        self._mirrors = _mirrors() if mirrored or (mirrored is None and find_spec("numpy")) else None
-
     def put(self, db: Transaction, model: str, vectors: Sequence[tuple[bytes, Sequence[float]]]) -> None:
-        number = known_model(db, model, len(vectors[0][1]))
-        for handle, vector in vectors:
-            data = packed_vector(vector)
-            check_length(model, number[1], len(vector))
-            for row, scope in db.rows("SELECT id, scope FROM memories WHERE handle = ?", handle):
-                # A new row, not a changed one: mirrors read on from the highest id.
-                db.run("DELETE FROM vectors WHERE memory = ? AND model = ?", row, number[0])
-                insert = "INSERT INTO vectors (model, scope, memory, data) VALUES (?, ?, ?, ?)"
-                db.run(insert, number[0], scope, row, data)
-
-    def drop(self, db: Transaction, row: int) -> None:
-        db.run("DELETE FROM vectors WHERE memory = ?", row)
-        db.run("INSERT INTO forgotten (memory) VALUES (?)", row)
+        number, dimensions = known_model(db, model, len(vectors[0][1]))
+        for _, vector in vectors:
+            check_length(model, dimensions, len(vector))
+        # One said twice: the last one told stays.
+        last = dict(vectors)
+        rows = _rows_of(db, list(last))
+        had = vectors_of(db, [row for _, row, _ in rows], number)
+        # A new row, not a changed one: mirrors read on from the highest id.
+        self._take_out(db, had)
+        insert = "INSERT INTO vectors (model, scope, memory, data) VALUES (?, ?, ?, ?)"
+        db.run_many(insert, [(number, scope, row, packed_vector(last[handle])) for handle, row, scope in rows])
 
     def missing(self, db: Transaction, model: str, limit: int) -> list[Row]:
         if limit <= 0:
@@ -100,9 +149,10 @@ class BlobVectors(Vectors):
         found = [each for scope in among for each in search(db, scope, number, vector, limit)]
         return nlargest(limit, found, key=lambda each: (each[1], each[0]))
 
-    def shrink(self) -> None:
-        if self._mirrors is not None:
-            self._mirrors.forget()
+    def mirrored_scopes(self, db: Transaction) -> list[int]:
+        return [
+            scope for (scope,) in db.rows("SELECT scope FROM memory_scopes WHERE memories > ? ORDER BY scope", _MANY)
+        ]
 
 
 def _mirrors() -> Mirrors:
@@ -126,12 +176,21 @@ def _plain(db: Transaction, scope: Scope, model: int, vector: Sequence[float], l
 
 def of_memories(db: Transaction, model: int, rows: Sequence[int]) -> list[Row]:
     """(row, bytes) of those of these memories that have a vector of the model."""
-    found: list[Row] = []
-    for start in range(0, len(rows), MOST_VARIABLES):
-        part = rows[start : start + MOST_VARIABLES]
-        marks = ", ".join("?" * len(part))
-        found += db.rows(f"SELECT memory, data FROM vectors WHERE memory IN ({marks}) AND model = ?", *part, model)
-    return found
+    sql = f"SELECT v.memory, {db.vector_column} FROM vectors v WHERE {{}} AND v.model = ?"
+    return db.rows_of(sql, "v.memory", rows, model)
+
+
+def _rows_of(db: Transaction, handles: Sequence[bytes]) -> list[tuple[bytes, int, int]]:
+    """(handle, row, scope) of the memories that have these, in the order asked for."""
+    rows = db.rows_of("SELECT handle, id, scope FROM memories WHERE {}", "handle", handles)
+    found = {bytes(handle): (row, scope) for handle, row, scope in rows}
+    return [(handle, *found[handle]) for handle in handles if handle in found]
+
+
+def vectors_of(db: Transaction, rows: Sequence[int], model: int | None = None) -> list[tuple[int, int, int, int]]:
+    """(id, model, scope, memory) of the vectors of these memories."""
+    found = db.rows_of("SELECT id, model, scope, memory FROM vectors WHERE {}", "memory", rows)
+    return [(number, of, scope, row) for number, of, scope, row in found if model is None or of == model]
 
 
 def packed_vector(vector: Sequence[float]) -> bytes:
@@ -160,7 +219,8 @@ def known_model(db: Transaction, model: str, dimensions: int) -> tuple[int, int]
         return number, known
     if not model or not dimensions:
         raise StoreError(f"vectors of {dimensions} numbers by model {model!r} cannot be kept; name the model")
-    return db.insert("INSERT INTO models (name, dimensions) VALUES (?, ?)", blob(model), dimensions), dimensions
+    name = name_of("model name", model)
+    return db.insert("INSERT INTO models (name, dimensions) VALUES (?, ?)", name, dimensions), dimensions
 
 
 def check_length(model: str, dimensions: int, length: int) -> None:

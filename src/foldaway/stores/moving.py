@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from foldaway.errors import StoreError
 from foldaway.protocols import Memory, Reader, SessionCopy, SessionKey, Store
+from foldaway.stores.encryption import EncryptingStore, keys_used, note_keys
 
 _PIECE = 500
 
@@ -48,6 +49,8 @@ def move_session(source: Store, target: Store, key: SessionKey, *, delete: bool 
             raise StoreError(
                 f"session {key.name!r} of user {key.user!r}: the copy is not the same; nothing was deleted"
             )
+    if not isinstance(target, EncryptingStore) and (used := keys_used(source, key)):
+        note_keys(target, there, key, used)
     if delete:
         if source.export_session(from_here) != copy:
             raise StoreError(f"session {key.name!r} of user {key.user!r} was written to meanwhile; move it again")
@@ -65,10 +68,15 @@ def move_session(source: Store, target: Store, key: SessionKey, *, delete: bool 
 def move_memories(source: Store, target: Store, owner: str, *, delete: bool = False) -> Moved:
     """Copy all memories of an owner, those in pools too, under their ids; what the target says already keeps its own.
 
-    Raises StoreError when one is not there afterwards; then nothing is deleted.
+    Who is in those pools comes along, and what was forgotten. Raises StoreError when a memory is not there afterwards,
+    or a pool is another owner's there; then nothing is deleted.
     """
     reader = Reader(owner=owner)
     there: dict[str, str] = {}
+    pools = sorted({memory.pool for part in _exported(source, reader) for memory in part if memory.pool})
+    target.import_pools(source.export_pools(reader, pools))
+    buried = source.tombstones(reader)
+    target.put_tombstones(reader, buried)
     for part in _exported(source, reader):
         ids = target.import_memories(reader, part)
         there.update(zip((memory.id for memory in part), ids, strict=True))
@@ -78,6 +86,8 @@ def move_memories(source: Store, target: Store, owner: str, *, delete: bool = Fa
             raise StoreError(f"memories of {owner!r}: the copies are not the same; nothing was deleted")
     if delete and there:
         source.forget_memories(reader, list(there))
+    if delete and buried:
+        source.lift_tombstones(reader, [each.id for each in buried])
     return Moved(user=owner, session="", records=0, notes=0, memories=len(there), deleted=delete and bool(there))
 
 

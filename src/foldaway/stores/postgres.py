@@ -14,7 +14,11 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from foldaway.errors import MissingExtra, StoreError
+from foldaway.protocols import Memory, Reader
 from foldaway.stores import _postgres_vectors
+from foldaway.stores._base import named
+from foldaway.stores._memories import access_of
+from foldaway.stores._memory_rows import as_memory, handle_of
 from foldaway.stores._postgres_schema import MIGRATIONS, ROLE
 from foldaway.stores._postgres_transaction import PgTransaction
 from foldaway.stores._postgres_vectors import MOST_INDEXED_NUMBERS, PgVectors, index_of
@@ -29,7 +33,7 @@ except ImportError as error:
     raise MissingExtra("a store in PostgreSQL needs the extra: pip install 'foldaway[postgres]'") from error
 
 if TYPE_CHECKING:
-    from psycopg import Connection
+    from psycopg import Connection, Cursor
 
 WAIT_SECONDS = 30.0
 """How long a call waits for a free connection before it gives up with a StoreError."""
@@ -37,6 +41,10 @@ _MOST_BUILD_BYTES = 1 << 30
 """Memory that the server may take for building an index; beyond, it builds more slowly."""
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
+_PURGED = (
+    *("words", "memory_words", "memories", "vectors", "mirrors"),
+    *("contents", "records", "ledger", "texts", "notes"),
+)
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 _ADVICE: tuple[tuple[type[Exception], str], ...] = (
     (psycopg_pool.PoolClosed, "is closed"),
@@ -65,6 +73,7 @@ class PostgresStore(SqlStore):
     """
 
     migrations = MIGRATIONS
+    _vectors: PgVectors
 
     def __init__(
         self, url: str, *, clock: Clock | None = None, schema: str = "foldaway", most_connections: int = 8
@@ -104,7 +113,6 @@ class PostgresStore(SqlStore):
                 max_size=self._most,
                 timeout=WAIT_SECONDS,
                 configure=self._configure,
-                check=psycopg_pool.ConnectionPool.check_connection,
                 name="foldaway",
                 open=True,
             )
@@ -173,15 +181,34 @@ class PostgresStore(SqlStore):
         if self._process != os.getpid():
             # Connections do not survive fork(); the parent's pool stays the parent's.
             self._open_pool()
-        with self._border(), self._pool.connection() as connection:
-            connection.execute(begin)
+        with self._border():
+            connection = self._first(begin)[0]
             try:
-                yield PgTransaction(connection, writing=begin is _WRITE)
-            except BaseException:
-                with suppress(psycopg.Error):
-                    connection.execute("ROLLBACK")
-                raise
-            connection.execute("COMMIT")
+                try:
+                    yield PgTransaction(connection, writing=begin is _WRITE)
+                except BaseException:
+                    with suppress(psycopg.Error):
+                        connection.execute("ROLLBACK")
+                    raise
+                connection.execute("COMMIT")
+            finally:
+                self._pool.putconn(connection)
+
+    def _first(self, sql: str, *values: object) -> tuple[Connection[Any], Cursor[Any]]:
+        """A connection of the pool, to be put back, and what came of its first statement.
+
+        A connection that broke while it was not used has done nothing yet: the next one is tried.
+        """
+        for left in range(self._most, -1, -1):
+            connection = self._pool.getconn()
+            try:
+                return connection, connection.execute(sql, values or None, binary=True)
+            except BaseException as error:
+                again = isinstance(error, psycopg.OperationalError) and connection.closed and left
+                self._pool.putconn(connection)
+                if not again:
+                    raise
+        raise AssertionError("unreachable")
 
     @contextmanager
     def _reading(self) -> Iterator[Transaction]:
@@ -192,6 +219,25 @@ class PostgresStore(SqlStore):
     def _writing(self) -> Iterator[Transaction]:
         with self._transaction(_WRITE) as transaction:
             yield transaction
+
+    def memories(self, reader: Reader, ids: Sequence[str]) -> list[Memory]:
+        """One round trip."""
+        wanted = {handle: public for public in ids if (handle := handle_of(public)) is not None}
+        owner, rights = named("owner", reader.owner), ",".join(right.hex() for right in access_of(reader))
+        if self._process != os.getpid():
+            self._open_pool()
+        with self._border():
+            sql = "SELECT * FROM memories_at_once(%s, %s, %s, %s)"
+            connection, done = self._first(sql, owner.hex(), rights, list(wanted), self._now())
+            try:
+                rows = done.fetchall()
+            finally:
+                self._pool.putconn(connection)
+        if rows and rows[0][0]:
+            # Something has expired: it goes first.
+            return super().memories(reader, ids)
+        found = {wanted[bytes(row[2])]: as_memory(row[1:-2], row[-2], row[-1] or ()) for row in rows}
+        return [found[public] for public in ids if public in found]
 
     def _total_bytes(self, db: Transaction) -> int:
         sizes = """SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class c
@@ -218,8 +264,9 @@ class PostgresStore(SqlStore):
 
     def _make_indexes(self, connection: Connection[Any], model: str) -> None:
         large = """SELECT m.id, m.dimensions, s.scope, s.memories FROM models m, memory_scopes s
-            WHERE m.name = %s AND m.dimensions <= %s AND s.memories > %s"""
-        limits = (blob(model), MOST_INDEXED_NUMBERS, _postgres_vectors.INDEX_ABOVE)
+            WHERE m.name = %s AND m.dimensions <= %s AND s.memories > %s AND s.scope < %s"""
+        below = 0 if self._vectors.mirrors else 2**62
+        limits = (blob(model), MOST_INDEXED_NUMBERS, _postgres_vectors.INDEX_ABOVE, below)
         for number, dimensions, scope, memories in connection.execute(large, limits).fetchall():
             name, definition, bytes_each = index_of(number, scope, dimensions)
             found = """SELECT i.indisvalid FROM pg_index i WHERE i.indexrelid = to_regclass(%s)"""
@@ -242,7 +289,7 @@ class PostgresStore(SqlStore):
         """Dead rows go as far as no running transaction of another process may still see them."""
         with self._border(), self._pool.connection() as connection:
             connection.execute("RESET ROLE")
-            connection.execute("VACUUM words, memory_words, memories, vectors, contents, records, ledger, texts, notes")
+            connection.execute(f"VACUUM {', '.join(_PURGED)}")
             connection.execute(f"SET ROLE {ROLE}")
 
 

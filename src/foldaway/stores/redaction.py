@@ -16,11 +16,13 @@ from foldaway.protocols import (
     Hit,
     Memory,
     Note,
+    PoolCopy,
     Reader,
     SessionCopy,
     SessionKey,
     Store,
     StoreStats,
+    Tombstone,
 )
 
 # Text may be JSON inside JSON: a word can start right behind an escaped line break, whose letter is no part of it.
@@ -29,7 +31,9 @@ _END = r"(?![A-Za-z0-9_])"
 _QUOTE = r"""\\*["']"""
 _ESCAPE = r"(?:\\+(?:[nrt/]|u000[adAD]))"
 _MARKER = re.compile(r"\[redacted:([a-z-]+):([0-9]{1,9})\]")
-_NOT_MARKED = r"(?!\[redacted:)"
+_NOT_MARKED = r"(?!\[(?:redacted|encrypted):)"
+TOKEN = re.compile(r"\[encrypted:([a-z-]+):([0-9]{1,9}):([0-9a-f]{8}):((?:[0-9a-f]{32}){2,})\]")
+"""What stands for a secret in `foldaway.stores.encryption`: in hex, so that no shape finds another secret in it."""
 
 _PASSWORD_NAMES = r"pass(?:word|wd|phrase)|pwd|secret|client[_-]?secret"
 _KEY_NAMES = (
@@ -63,6 +67,8 @@ class _Shape:
     pattern: re.Pattern[str]
     """What to replace: its one named group, else all of it."""
     accepts: Callable[[str], bool] = lambda secret: True
+    whole: bool = False
+    """Replace all of it, whatever its groups."""
 
 
 def _has_digit(secret: str) -> bool:
@@ -145,25 +151,58 @@ def redact(text: str) -> str:
     N counts within this text; the same secret gets the same marker. JSON stays JSON, also inside JSON strings.
     Idempotent. Linear in the length of the text.
     """
-    while (after := _once(text)) != text:
+    return found_secrets(text)[0]
+
+
+def found_secrets(text: str, *, quoted: str = "") -> tuple[str, dict[str, str]]:
+    """(what `redact` gives, what each new marker stands for, in the order found).
+
+    A secret may hold markers of those before it. `quoted`: the kind by which what is a token already is replaced too.
+    """
+    marks = _Marks(text)
+    shapes = _SHAPES if not quoted else (_Shape(quoted, ("[encrypted:",), TOKEN, whole=True), *_SHAPES)
+    while (after := _once(text, shapes, marks)) != text:
         text = after
-    return text
+    return text, {marker: secret for (_, secret), marker in marks.made.items()}
 
 
-def _once(text: str) -> str:
+def markers(text: str) -> dict[str, int]:
+    """The highest number of each kind of marker."""
     numbers: dict[str, int] = {}
-    markers: dict[tuple[str, str], str] = {}
     for kind, number in _MARKER.findall(text):
         numbers[kind] = max(numbers.get(kind, 0), int(number))
+    return numbers
 
-    def marker(kind: str, secret: str) -> str:
-        if (kind, secret) not in markers:
-            numbers[kind] = numbers.get(kind, 0) + 1
-            markers[kind, secret] = f"[redacted:{kind}:{numbers[kind]}]"
-        return markers[kind, secret]
 
+def with_markers(text: str, instead: Mapping[str, str]) -> str:
+    """The text with these markers replaced. Linear in its length."""
+    return _MARKER.sub(lambda match: instead.get(match[0], match[0]), text)
+
+
+def readable(text: str) -> str:
+    """What somebody without the key reads: a marker for each token."""
+    if "[encrypted:" not in text:
+        return text
+    return TOKEN.sub(lambda match: f"[redacted:{match[1]}:{match[2]}]", text)
+
+
+class _Marks:
+    """Markers given in one text: a number is given once, also where its marker was swallowed by a longer secret."""
+
+    def __init__(self, text: str) -> None:
+        self._numbers = markers(text)
+        self.made: dict[tuple[str, str], str] = {}
+
+    def __call__(self, kind: str, secret: str) -> str:
+        if (kind, secret) not in self.made:
+            self._numbers[kind] = self._numbers.get(kind, 0) + 1
+            self.made[kind, secret] = f"[redacted:{kind}:{self._numbers[kind]}]"
+        return self.made[kind, secret]
+
+
+def _once(text: str, shapes: Sequence[_Shape], marker: _Marks) -> str:
     lower = text.lower()
-    for shape in _SHAPES:
+    for shape in shapes:
         if any(hint in lower for hint in shape.hints):
             text = "".join(_replaced(text, shape, marker))
     return text
@@ -172,7 +211,7 @@ def _once(text: str) -> str:
 def _replaced(text: str, shape: _Shape, marker: Callable[[str, str], str]) -> Iterator[str]:
     end = 0
     for match in shape.pattern.finditer(text):
-        group = match.lastgroup or 0
+        group = 0 if shape.whole else match.lastgroup or 0
         if shape.accepts(match[group]):
             yield text[end : match.start(group)]
             yield marker(shape.kind, match[group])
@@ -183,7 +222,8 @@ def _replaced(text: str, shape: _Shape, marker: Callable[[str, str], str]) -> It
 class RedactingStore:
     """A store that never sees a secret: what is written to `inner` is redacted first.
 
-    What is read back is what was stored: to find a message again, compare `redact` of its JSON.
+    What is read back is what was stored: to find a message again, compare `redact` of its JSON. Secrets that were
+    encrypted come back as markers here: see `foldaway.stores.encryption`.
     """
 
     def __init__(self, inner: Store) -> None:
@@ -207,7 +247,7 @@ class RedactingStore:
         return self.inner.append(session, branch, position, [redact(record) for record in records])
 
     def read(self, session: str, branch: int, start: int = 0) -> list[str]:
-        return self.inner.read(session, branch, start)
+        return list(map(readable, self.inner.read(session, branch, start)))
 
     def fork(self, session: str, branch: int, at: int) -> int:
         return self.inner.fork(session, branch, at)
@@ -216,7 +256,7 @@ class RedactingStore:
         self.inner.write_ledger(session, branch, [redact(entry) for entry in entries])
 
     def read_ledger(self, session: str, branch: int, start: int = 0) -> list[str]:
-        return self.inner.read_ledger(session, branch, start)
+        return list(map(readable, self.inner.read_ledger(session, branch, start)))
 
     def index(self, session: str, texts: Iterable[tuple[str, str]]) -> None:
         self.inner.index(session, [(ref, redact(text)) for ref, text in texts])
@@ -225,13 +265,14 @@ class RedactingStore:
         return self.inner.put_note(session, key=redact(key), text=redact(text), at=at)
 
     def notes(self, session: str) -> list[Note]:
-        return self.inner.notes(session)
+        return [replace(note, text=readable(note.text)) for note in self.inner.notes(session)]
 
     def note(self, session: str, *, key: str | None = None, handle: str | None = None) -> Note | None:
-        return self.inner.note(session, key=None if key is None else redact(key), handle=handle)
+        found = self.inner.note(session, key=None if key is None else redact(key), handle=handle)
+        return None if found is None else replace(found, text=readable(found.text))
 
     def search(self, session: str, query: str, limit: int = 10) -> list[Hit]:
-        return self.inner.search(session, query, limit)
+        return [replace(hit, text=readable(hit.text)) for hit in self.inner.search(session, query, limit)]
 
     def put_marks(self, session: str, marks: Mapping[str, str]) -> None:
         self.inner.put_marks(session, {key: redact(text) for key, text in marks.items()})
@@ -267,14 +308,47 @@ class RedactingStore:
     def mark_contradiction(self, reader: Reader, one: str, other: str) -> None:
         self.inner.mark_contradiction(reader, one, other)
 
-    def forget_memories(self, reader: Reader, ids: Sequence[str]) -> int:
-        return self.inner.forget_memories(reader, ids)
+    def forget_memories(self, reader: Reader, ids: Sequence[str], *, tombstones: bool = False) -> int:
+        return self.inner.forget_memories(reader, ids, tombstones=tombstones)
+
+    def buried(self, reader: Reader, memories: Sequence[Memory]) -> list[Tombstone | None]:
+        return self.inner.buried(reader, [_redacted(memory) for memory in memories])
+
+    def tombstones(self, reader: Reader) -> list[Tombstone]:
+        return self.inner.tombstones(reader)
+
+    def put_tombstones(self, reader: Reader, tombstones: Sequence[Tombstone]) -> None:
+        self.inner.put_tombstones(reader, tombstones)
+
+    def lift_tombstones(self, reader: Reader, ids: Sequence[str]) -> int:
+        return self.inner.lift_tombstones(reader, ids)
+
+    def make_pool(self, reader: Reader, name: str) -> None:
+        self.inner.make_pool(reader, name)
+
+    def pools(self, reader: Reader) -> list[str]:
+        return self.inner.pools(reader)
+
+    def pool_members(self, reader: Reader, pool: str) -> dict[str, str]:
+        return self.inner.pool_members(reader, pool)
+
+    def grant_pool(self, reader: Reader, pool: str, roles: Mapping[str, str]) -> None:
+        self.inner.grant_pool(reader, pool, roles)
+
+    def drop_pool(self, reader: Reader, pool: str) -> int:
+        return self.inner.drop_pool(reader, pool)
+
+    def export_pools(self, reader: Reader, names: Sequence[str] = ()) -> list[PoolCopy]:
+        return self.inner.export_pools(reader, names)
+
+    def import_pools(self, copies: Sequence[PoolCopy]) -> None:
+        self.inner.import_pools(copies)
 
     def expire_memories(self, now: str) -> int:
         return self.inner.expire_memories(now)
 
     def export_memories(self, reader: Reader, after: str = "", limit: int = 1000) -> list[Memory]:
-        return self.inner.export_memories(reader, after, limit)
+        return [_redacted(memory) for memory in self.inner.export_memories(reader, after, limit)]
 
     def import_memories(self, reader: Reader, memories: Sequence[Memory]) -> list[str]:
         return self.inner.import_memories(reader, [_redacted(memory) for memory in memories])
@@ -285,7 +359,7 @@ class RedactingStore:
         return self.inner.users()
 
     def export_session(self, session: str) -> SessionCopy:
-        return self.inner.export_session(session)
+        return _redacted_copy(self.inner.export_session(session))
 
     def import_session(self, session: str, copy: SessionCopy) -> None:
         self.inner.import_session(session, _redacted_copy(copy))
@@ -312,12 +386,15 @@ def _redacted_filter(among: Filter) -> Filter:
 
 
 def _redacted_copy(copy: SessionCopy) -> SessionCopy:
+    def cleaned(text: str) -> str:
+        return redact(readable(text))
+
     return replace(
         copy,
         branches=tuple(
-            replace(branch, records=tuple(map(redact, branch.records)), ledger=tuple(map(redact, branch.ledger)))
+            replace(branch, records=tuple(map(cleaned, branch.records)), ledger=tuple(map(cleaned, branch.ledger)))
             for branch in copy.branches
         ),
-        notes=tuple(replace(note, key=redact(note.key), text=redact(note.text)) for note in copy.notes),
+        notes=tuple(replace(note, key=redact(note.key), text=cleaned(note.text)) for note in copy.notes),
         texts=tuple((ref, redact(text)) for ref, text in copy.texts),
     )

@@ -9,7 +9,9 @@ from datetime import timedelta
 from pathlib import Path
 
 from foldaway.protocols import Filter, Memory, Reader, SessionKey, Store
+from foldaway.testing.pools_contract import PoolsContract
 from foldaway.testing.store_basics import Clock, FixedClock, refusal
+from foldaway.testing.tombstones_contract import TombstonesContract
 
 ANN, BOB = Reader(owner="ann"), Reader(owner="bob", groups=("writers",))
 EVE = Reader(owner="eve")
@@ -26,7 +28,7 @@ def texts(memories: Sequence[Memory]) -> list[str]:
     return [memory.text for memory in memories]
 
 
-class MemoriesContract:
+class MemoriesContract(PoolsContract, TombstonesContract):
     """Conformance of the verbs about memories."""
 
     lasting = True
@@ -39,8 +41,12 @@ class MemoriesContract:
         return self.make(folder, clock)
 
     def store(self, folder: Path) -> tuple[Store, FixedClock]:
+        """A store with a pool "team": Ann's, in which Bob and Eve write, and Zoe reads."""
         clock = FixedClock()
-        return self.make(folder, clock), clock
+        store = self.make(folder, clock)
+        store.make_pool(ANN, "team")
+        store.grant_pool(ANN, "team", {"user:bob": "writer", "user:eve": "writer", "user:zoe": "reader"})
+        return store, clock
 
     def all_of(self, store: Store, reader: Reader, among: Filter, ids: Sequence[str]) -> Iterator[set[str]]:
         """The ids that each reading verb shows this reader, given ids it may have picked up anywhere."""
@@ -299,6 +305,9 @@ class MemoriesContract:
         assert store.export_memories(ANN, after=ids[1]) == exported[2:]
         assert store.export_memories(ANN, after=ids[2]) == store.export_memories(ANN, after="m:") == []
         other = self.other(tmp_path / "two", clock)
+        assert "pool 'team'" in refusal(lambda: other.import_memories(ANN, exported))
+        other.import_pools(store.export_pools(ANN))
+        assert other.pool_members(ANN, "team") == store.pool_members(ANN, "team")
         assert other.import_memories(ANN, exported[:2]) == ids[:2]
         assert other.import_memories(ANN, exported[2:]) == ids[2:]
         assert other.export_memories(ANN) == exported
@@ -332,7 +341,9 @@ class MemoriesContract:
             (Reader(owner="eve", groups=("readers", "x")), TEAM, {pooled[1], pooled[3]}),
             (Reader(owner="eve", groups=("",)), TEAM, {pooled[1]}),
             (Reader(owner="eve", groups=("writers' OR 1=1 --", "owner")), TEAM, {pooled[1]}),
-            (Reader(owner="ANN"), both, {pooled[1]}),
+            (Reader(owner="zoe", groups=("writers",)), TEAM, {pooled[1], pooled[2]}),
+            (Reader(owner="ANN", groups=("writers", "readers", "@ann")), both, set()),
+            (Reader(owner="ann "), both, set()),
             (ANN, other, set()),
         ):
             by_id, *found = self.all_of(store, reader, among, ids)

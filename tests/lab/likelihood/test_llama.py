@@ -3,6 +3,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from foldaway.errors import FoldawayError, MissingExtra, SettingsError
 from foldaway.lab.likelihood import llama
-from foldaway.lab.likelihood.llama import LlamaScorer, model_file
+from foldaway.lab.likelihood.llama import LlamaScorer, PackagedModel, model_file
 
 
 @pytest.fixture
@@ -18,40 +19,42 @@ def parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The model's packages, each with three bytes in it; the folder to join them in."""
     packages = tmp_path / "packages"
     monkeypatch.syspath_prepend(str(packages))
-    names = ("made_up_part_1", "made_up_part_2")
-    for number, name in enumerate(names, 1):
+    for number, name in enumerate(MADE_UP.packages, 1):
         (packages / name).mkdir(parents=True)
         (packages / name / "part.bin").write_bytes(bytes([number] * 3))
         source = 'def get_part_path():\n    return __file__.replace("__init__.py", "part.bin")\n'
         (packages / name / "__init__.py").write_text(source, "utf-8")
-    monkeypatch.setattr(llama, "PART_PACKAGES", names)
-    monkeypatch.setattr(llama, "MODEL_SHA256", hashlib.sha256(b"\1\1\1\2\2\2").hexdigest())
     return tmp_path / "models"
 
 
+MADE_UP = PackagedModel(
+    name="made-up", sha256=hashlib.sha256(b"\1\1\1\2\2\2").hexdigest(), packages=("made_up_part_1", "made_up_part_2"),
+    group="models-large",
+)  # fmt: skip
+
+
 def test_the_model_is_joined_from_its_packages_once(parts: Path) -> None:
-    file = model_file(parts)
+    file = model_file(parts, MADE_UP)
     assert file.read_bytes() == b"\1\1\1\2\2\2"
     made = file.stat().st_mtime_ns
-    assert model_file(parts).stat().st_mtime_ns == made
+    assert model_file(parts, MADE_UP).stat().st_mtime_ns == made
     assert [path.name for path in parts.iterdir()] == [file.name]
 
 
 def test_a_model_that_is_not_the_pinned_one_is_refused(parts: Path) -> None:
-    model_file(parts).write_bytes(b"\1\1\1\2\2\3")
+    model_file(parts, MADE_UP).write_bytes(b"\1\1\1\2\2\3")
     with pytest.raises(SettingsError, match=r"SHA-256.*remove the file"):
-        model_file(parts)
+        model_file(parts, MADE_UP)
 
 
 def test_the_cache_folder_is_where_the_user_keeps_caches(parts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(parts / "cache"))
-    assert model_file().parent == parts / "cache" / "foldaway" / "models"
+    assert model_file(model=MADE_UP).parent == parts / "cache" / "foldaway" / "models"
 
 
-def test_a_missing_package_is_named_with_its_extra(parts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(llama, "PART_PACKAGES", ("made_up_part_9",))
-    with pytest.raises(MissingExtra, match=r"made_up_part_9.*models"):
-        model_file(parts)
+def test_a_missing_package_is_named_with_its_group(parts: Path) -> None:
+    with pytest.raises(MissingExtra, match=r"made_up_part_9.*`models-large`"):
+        model_file(parts, replace(MADE_UP, packages=("made_up_part_9",)))
     assert not list(parts.glob("*.gguf"))
 
 

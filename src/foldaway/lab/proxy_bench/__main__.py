@@ -51,7 +51,7 @@ def _all(asked: Any, folder: Path, litellm: Path | None) -> dict[str, Any]:
     if asked.memory:
         # Begun anew: what stood before in a process is no measure for what is added.
         with _targets(asked, folder / "memory", litellm) as targets:
-            weighings = [weigh(SIZES["10KB"], t, asked.memory, _progress) for t in targets[1:]]
+            weighings = [weigh(SIZES[asked.memory_size], t, asked.memory, _progress) for t in targets[1:]]
         shown(_table(asked, *tables.memory(weighings)))
     after = os.getloadavg()
     shown(f"Load at the end: {after[0]:.1f} (1 min), {after[2]:.1f} (15 min).")
@@ -117,6 +117,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--share", type=float, default=1.0, help="of the usual number of calls in a round")
     parser.add_argument("--memory", type=int, default=10_000, help="calls for the memory table; 0: without it")
+    parser.add_argument("--memory-size", choices=list(SIZES), default="10KB", help="of the histories in that table")
     parser.add_argument("--no-stream", action="store_true")
     parser.add_argument("--markdown", action="store_true")
     parser.add_argument("--json", action="store_true")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from statistics import median
@@ -48,6 +49,11 @@ class Result:
     @property
     def failed(self) -> int:
         return sum(t.status != 200 for t in [*self.timings, *self.opening])
+
+    @property
+    def failures(self) -> dict[str, int]:
+        """Statuses that are none of success, with how often they came."""
+        return dict(sorted(Counter(str(t.status) for t in [*self.timings, *self.opening] if t.status != 200).items()))
 
     def percentile_ms(self, share: float, *, first_byte: bool = False) -> float:
         return 1000 * percentile([t.first_byte if first_byte else t.whole for t in self.timings], share)

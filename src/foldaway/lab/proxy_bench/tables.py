@@ -24,7 +24,7 @@ def latency(results: Sequence[Result]) -> list[list[str]]:
     rows = []
     for r in results:
         p50, p95, p99 = (_ms(r.percentile_ms(share)) for share in (0.5, 0.95, 0.99))
-        rest = [f"{r.calls_per_second():,.0f}", _ms(r.cpu_ms()), _ms(r.opening_ms()), str(r.failed)]
+        rest = [f"{r.calls_per_second():,.0f}", _ms(r.cpu_ms()), _ms(r.opening_ms()), _failed(r)]
         rows.append([r.cell.size.name, str(r.cell.connections), r.target, p50, p95, p99, *_added(r, direct), *rest])
     return rows
 
@@ -35,9 +35,14 @@ def streaming(results: Sequence[Result]) -> list[list[str]]:
     rows = []
     for r in results:
         p50, p95 = (_ms(r.percentile_ms(share, first_byte=True)) for share in (0.5, 0.95))
-        rest = [_ms(r.percentile_ms(0.5)), _ms(r.cpu_ms()), str(r.failed)]
+        rest = [_ms(r.percentile_ms(0.5)), _ms(r.cpu_ms()), _failed(r)]
         rows.append([r.cell.size.name, str(r.cell.connections), r.target, p50, p95, *_added(r, direct), *rest])
     return rows
+
+
+def _failed(r: Result) -> str:
+    """How many, and with which statuses."""
+    return f"{r.failed} ({', '.join(r.failures)})" if r.failed else "0"
 
 
 def _added(r: Result, direct: Result) -> list[str]:
@@ -76,7 +81,8 @@ def _row(r: Result, direct: Result) -> dict[str, Any]:
         times[f"added_p{round(share * 100)}_ms"] = round(added_ms(r, direct, share, first_byte=first), 3)
     return {
         "history": r.cell.size.name, "connections": r.cell.connections, "stream": first, "target": r.target,
-        "calls": len(r.timings), "failed": r.failed, **times, "calls_per_second": round(r.calls_per_second(), 1),
+        "calls": len(r.timings), "failed": r.failed, "failures": r.failures,
+        **times, "calls_per_second": round(r.calls_per_second(), 1),
         "cpu_ms": round(r.cpu_ms(), 3), "opening_ms": round(r.opening_ms(), 3), "rss_mb": round(r.rss_mb, 1),
     }  # fmt: skip
 
