@@ -66,6 +66,19 @@ def test_another_process_finds_it_in_the_store() -> None:
     assert Chains(store).find("t", chain(history("a", "b", "c"), "")) == Place("first", 3, 2)
 
 
+def test_what_is_saved_later_is_known_here_at_once_and_elsewhere_once_it_is_saved() -> None:
+    store = Marks()
+    chains, elsewhere = Chains(store), Chains(store)
+    whole = chain(history("a", "b"), "")
+    chains.note("t", chain(history("a"), ""), "first", 0, 0)
+    chains.note("t", whole, "first", 0, 1, at_once=False)
+    assert chains.find("t", whole) == Place("first", 0, 2)
+    assert Chains(store).find("t", whole) == Place("first", 0, 1)
+    chains.save("t", "first")
+    chains.save("t", "never seen")
+    assert elsewhere.find("t", whole) == Place("first", 0, 2)
+
+
 def test_memory_is_bounded_and_the_store_still_knows() -> None:
     store = Marks()
     chains = Chains(store, most=10)

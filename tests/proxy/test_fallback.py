@@ -167,7 +167,8 @@ def test_a_session_that_somebody_holds_does_not_stop_its_next_request(world: Wor
     assert answer.header("x-foldaway-passed") in ("Busy", "deciding took too long")
     answer = made.ask(PATH, asked)
     assert answer.header("x-foldaway-passed") is None
-    assert desk.session.messages == asked["messages"]
+    # A fork's, where the request that waited came to its turn after all.
+    assert any(d.session.messages == asked["messages"] for d in made.app.places.shelf._desks.values())
 
 
 def test_a_session_whose_engine_failed_is_opened_again(world: Worlds, monkeypatch: pytest.MonkeyPatch) -> None:

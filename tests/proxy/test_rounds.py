@@ -27,8 +27,8 @@ def history() -> list[dict[str, Any]]:
     return messages
 
 
-def asks(text: str = "") -> dict[str, Any]:
-    call = {"id": "r1", "type": "function", "function": {"name": "recall", "arguments": '{"ids": "#3"}'}}
+def asks(text: str = "", ids: str = "#3") -> dict[str, Any]:
+    call = {"id": "r1", "type": "function", "function": {"name": "recall", "arguments": json.dumps({"ids": ids})}}
     return {"role": "assistant", "content": text or None, "tool_calls": [call]}
 
 
@@ -115,11 +115,25 @@ def test_in_a_stream_it_is_an_error_event_and_no_finished_answer(tmp_path: Path)
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_model_that_asks_without_end_is_asked_once_more_without_recall(tmp_path: Path, stream: bool) -> None:
-    upstream = Upstream(lambda request, n: (200, asks("More.") if offers(request) else says("Berth 3 it is.")))
+    upstream = Upstream(
+        lambda request, n: (200, asks("More.", ids=f"#{3 + n}") if offers(request) else says("Berth 3 it is."))
+    )
     answer = ask(tmp_path, upstream, stream=stream)
     assert "Berth 3 it is." in answer.text
     assert "recall" not in answer.text
     assert [offers(request) for request in upstream.requests] == [True] * 5 + [False]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_model_that_asks_for_what_it_just_got_has_to_answer(tmp_path: Path, stream: bool) -> None:
+    asked = ["#3", "#3:1-5", "#3"]
+    upstream = Upstream(
+        lambda request, n: (200, asks("More.", ids=asked[n]) if offers(request) else says("Berth 3 it is."))
+    )
+    answer = ask(tmp_path, upstream, stream=stream)
+    assert "Berth 3 it is." in answer.text
+    # Other lines of the same item are news; the item once more is not.
+    assert [offers(request) for request in upstream.requests] == [True, True, True, False]
 
 
 def test_what_was_said_before_and_after_a_recall_is_not_glued(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
@@ -18,14 +19,15 @@ from foldaway.proxy.answers import BY_FORMAT
 from foldaway.proxy.call import Call
 from foldaway.proxy.dialects import BY_PATH, Dialect
 from foldaway.proxy.exchange import App, Exchange, Receive, Scope, Send
-from foldaway.proxy.fallback import Fallback
+from foldaway.proxy.fallback import Fallback, reason
 from foldaway.proxy.gate import Refused
 from foldaway.proxy.health import ready
 from foldaway.proxy.jsons import dumps
 from foldaway.proxy.learned import Learned
 from foldaway.proxy.metrics import CONTENT_TYPE
-from foldaway.proxy.places import Places
+from foldaway.proxy.places import Places, Seat
 from foldaway.proxy.records import GONE, Record, Records
+from foldaway.proxy.routes import route_of, shown, without_prefix
 from foldaway.proxy.settings import ProxySettings
 from foldaway.proxy.tenants import Tenants
 from foldaway.proxy.turn import Turns, warm_up
@@ -33,6 +35,7 @@ from foldaway.proxy.upstream import Upstream, back, onward
 from foldaway.settings.parts import make_store
 
 T = TypeVar("T")
+log = logging.getLogger("foldaway.proxy.app")
 MOST_THREADS = 32
 """Deciding at once. Waiting for a session's lock takes one too, for the time limit at most."""
 SPARE_THREADS = 4
@@ -49,12 +52,13 @@ class ProxyApp:
         store = make_store(settings.store)
         assert store is not None
         self.store = store
-        self.learned = Learned()
+        self.learned = Learned(store)
         self.places = Places(settings, store, self.learned)
         self.turns = Turns(self.places)
         self.fallback = Fallback(self.places)
         self.threads = ThreadPoolExecutor(MOST_THREADS, "foldaway-proxy")
         self.spare = ThreadPoolExecutor(SPARE_THREADS, "foldaway-spare")
+        self.saver = ThreadPoolExecutor(1, "foldaway-saver")
         self.tenants = Tenants(settings, store)
         self.upstream = Upstream(settings, transports)
         self.records = Records()
@@ -73,9 +77,24 @@ class ProxyApp:
     async def close(self) -> None:
         """Let go of connections and the store."""
         await self.upstream.close()
+        await asyncio.to_thread(self.saver.shutdown)
         for threads in (self.threads, self.spare):
             threads.shutdown(wait=False, cancel_futures=True)
         self.store.close()
+
+    def save_later(self, seat: Seat) -> None:
+        """Have the store hear of a request's place while its answer is awaited."""
+        self.saver.submit(self._save, self.places.chains.save, seat.key[0], seat.key[1])
+
+    def share_limit(self, tenant: str, model: str) -> None:
+        """Have the store hear of what a refusal taught."""
+        self.saver.submit(self._save, self.learned.save, tenant, model)
+
+    def _save(self, save: Callable[[str, str], None], tenant: str, name: str) -> None:
+        try:
+            save(tenant, name)
+        except Exception as error:  # what others do not hear of costs them a comparison or a refusal
+            log.warning("not stored: %s", reason(error))
 
     async def within(self, limit_seconds: float, threads: Executor, step: Callable[..., T], *arguments: Any) -> T:
         """Do a step in a thread. Raises TimeoutError after the limit: a step under way then ends by itself, unheard;
@@ -98,13 +117,16 @@ class ProxyApp:
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         raw = list(scope["headers"])
-        token, path = gate.split_token(scope["path"])
+        prefix = self.settings.path_prefix
+        token, path = gate.split_token(without_prefix(scope["path"], prefix))
         sent_path = (scope.get("raw_path") or scope["path"].encode()).decode("latin-1").partition("?")[0]
+        route = route_of(path)
         exchange = Exchange(
-            path=path, raw_path=gate.split_token(sent_path)[1], token=token,
+            path=path, raw_path=gate.split_token(without_prefix(sent_path, prefix))[1], token=token, route=route,
             query=scope.get("query_string", b"").decode("latin-1"), method=scope["method"], raw_headers=raw,
+            in_one=scope.get("http_version") == "1.0",
             headers={k.decode("latin-1").lower(): v.decode("latin-1") for k, v in raw}, receive=receive, send=send,
-            record=Record(path=path, method=scope["method"]),
+            record=Record(path=shown(path), route=route, method=scope["method"]),
         )  # fmt: skip
         with self.records.under_way(exchange.record):
             await self._told_errors(exchange)
@@ -125,9 +147,16 @@ class ProxyApp:
         except (httpx2.TransportError, httpx2.InvalidURL) as error:
             kind = type(error).__name__
             await self._fail(exchange, 502, f"the upstream cannot be reached ({kind})", "upstream_down")
+        except httpx2.RequestError as error:
+            await self._fail(
+                exchange, 502, f"the upstream's answer cannot be read ({type(error).__name__})", "upstream_broken"
+            )
         except ConnectionError:
             exchange.record.status = exchange.record.status or GONE
             exchange.record.note("client gone")
+        except Exception as error:  # whatever it is, the client is told in a shape that it reads
+            exchange.record.note(reason(error))
+            await self._fail(exchange, 500, f"the request failed inside ({type(error).__name__})", "internal")
 
     async def _fail(self, exchange: Exchange, status: int, message: str, code: str) -> None:
         exchange.record.note(code)
@@ -136,7 +165,7 @@ class ProxyApp:
         if exchange.started:
             # The status is out: cutting the connection is the only honest end left.
             raise ConnectionAbortedError(message)
-        dialect = BY_PATH.get(exchange.path)
+        dialect = BY_PATH.get(exchange.route)
         answers = BY_FORMAT[dialect.format if dialect else "openai_chat"]
         content = dumps(answers.error(status, f"foldaway: {message}", code))
         again = [(b"retry-after", b"1")] if status == 503 else []
@@ -158,8 +187,8 @@ class ProxyApp:
             raise Refused(426, "this proxy speaks HTTP, no websockets; use POST", "no_websockets")
         if self.records.running > self.settings.most_requests:
             raise Refused(503, f"over {self.settings.most_requests} requests under way; try again", "busy")
-        provider = self.upstream.provider(exchange.path, exchange.headers)
-        url = self.upstream.url(provider, exchange.raw_path, exchange.query)
+        provider = self.upstream.provider(exchange.path, exchange.route, exchange.headers)
+        url = self.upstream.url(provider, exchange.raw_path, exchange.route, exchange.query)
         if not url:
             raise Refused(
                 404,
@@ -185,20 +214,30 @@ class ProxyApp:
 
     async def _while_there(self, exchange: Exchange, work: Coroutine[Any, Any, None]) -> None:
         """Work for a client as long as it is there; one that is gone ends the call upstream as well."""
-        working = asyncio.ensure_future(work)
+        task = asyncio.current_task()
+        assert task is not None
+        working, gone = True, False
+
+        def left(leaving: asyncio.Task[None]) -> None:
+            nonlocal gone
+            if not leaving.cancelled() and working:
+                leaving.exception()
+                gone = task.cancel()
+
         leaving = asyncio.ensure_future(_gone(exchange.receive))
+        leaving.add_done_callback(left)
         try:
-            await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
-            if working.done():
-                return working.result()
-            raise ConnectionError("the client is gone")
+            await work
+        except asyncio.CancelledError:
+            if gone and task.uncancel() == 0:
+                raise ConnectionError("the client is gone") from None
+            raise
         finally:
-            for task in (working, leaving):
-                task.cancel()
-            await asyncio.gather(working, leaving, return_exceptions=True)
+            working = False
+            leaving.cancel()
 
     async def _answer(self, exchange: Exchange, provider: str, url: str, raw: bytes) -> None:
-        dialect = BY_PATH.get(exchange.path) if exchange.method == "POST" else None
+        dialect = BY_PATH.get(exchange.route) if exchange.method == "POST" else None
         off = exchange.headers.get("x-foldaway", "").strip().lower() == "off"
         if dialect is None or off:
             exchange.record.outcome = "off" if off else "passed"

@@ -20,7 +20,7 @@ from foldaway.proxy.jsons import dumps
 from foldaway.proxy.places import Incoming, Unknown
 from foldaway.proxy.told import MAY_TELL, Refusal, Tail, refusal_of
 from foldaway.proxy.turn import Prepared
-from foldaway.proxy.upstream import Headers, back, onward, plain, raw_body
+from foldaway.proxy.upstream import Headers, back, onward, plain, raw_body, sent_again
 
 if TYPE_CHECKING:
     from foldaway.proxy.app import ProxyApp
@@ -47,6 +47,9 @@ class Call:
         """The very bytes that came; `raw` is what they say, decoded."""
         self.answers = BY_FORMAT[dialect.format]
         self.record = exchange.record
+        self._sent = 0
+        self._brought = set[str]()
+        """What came back in the rounds so far."""
 
     async def run(self) -> None:
         prepared = await self._prepare()
@@ -92,7 +95,12 @@ class Call:
 
     async def _send(self, prepared: Prepared) -> httpx2.Response:
         headers = onward(self.exchange.raw_headers, readable=prepared.seat is not None, rewritten=prepared.changed)
+        if self._sent:
+            headers = sent_again(headers, self._sent)
+        self._sent += 1
         self.record.goes_up()
+        if prepared.seat is not None:
+            self.app.save_later(prepared.seat)
         body = prepared.body if prepared.changed else self.wire
         return await self.app.upstream.send(self.provider, "POST", self.url, headers, body)
 
@@ -130,6 +138,7 @@ class Call:
             self.incoming.tenant, self.incoming.asked.model, window=room + output if room else None,
             body_bytes=int(len(prepared.body) * 0.8) if refusal.by_bytes else None,
         )  # fmt: skip
+        self.app.share_limit(self.incoming.tenant, self.incoming.asked.model)
         self.record.note(f"limit learned: {f'{room} tokens' if room else 'bytes'}")
         return True
 
@@ -205,16 +214,19 @@ class Call:
     async def _again(self, prepared: Prepared, found: Any, *, last: bool) -> tuple[Prepared, httpx2.Response] | None:
         """Serve what the model asked for and ask it again; None when that cannot be.
 
-        `last`: so many rounds were made that recall is offered no more. Raises RoundRefused or httpx2.TransportError
-        when the upstream gives no answer: what was said so far is no answer either.
+        `last`: so many rounds were made that recall is offered no more; nor is it to a model that asks for nothing but
+        what it just got, as small ones do. Raises RoundRefused or httpx2.TransportError when the upstream gives no
+        answer: what was said so far is no answer either.
         """
         assert prepared.seat is not None
         app, seat, limit = self.app, prepared.seat, self.app.settings.time_limit_seconds
         self.record.recalls += len(found.recalls)
         try:
-            await app.within(limit, app.threads, app.turns.recall, seat, tuple(found.recalls))
+            brought = await app.within(limit, app.threads, app.turns.recall, seat, tuple(found.recalls))
+            offer = not last and not self._brought.issuperset(brought)
+            self._brought.update(brought)
             following = await app.within(
-                limit, app.threads, app.turns.look, self.raw, self.body, self.dialect, self.incoming, seat, not last
+                limit, app.threads, app.turns.look, self.raw, self.body, self.dialect, self.incoming, seat, offer
             )
         except Exception as error:  # the answer so far still reaches the client
             self.record.note(f"recall failed: {reason(error)}")
@@ -324,7 +336,10 @@ class Call:
         # Asked for beside other calls: it stands in the next request's view.
         self.record.recalls += len(recalls)
         kept = answer_id if self.dialect.format == "openai_responses" and self.body.get("store") is not False else ""
-        if not (recalls or usage or kept):
+        if usage and not (recalls or kept):
+            # No step of its own: the session hears of it first of all with the next request.
+            seat.desk.told.append(usage)
+        if not (recalls or kept):
             return
         try:
             await app.within(

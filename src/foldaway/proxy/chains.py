@@ -104,8 +104,11 @@ class Chains:
                     return place
         return self._stored(tenant, asked)
 
-    def note(self, tenant: str, asked: Chain, session: str, branch: int, since: int) -> None:
-        """Remember that the session's branch holds this history; links from position `since` on are new."""
+    def note(self, tenant: str, asked: Chain, session: str, branch: int, since: int, *, at_once: bool = True) -> None:
+        """Remember that the session's branch holds this history; links from position `since` on are new.
+
+        `at_once` False: the store hears of it with `save`.
+        """
         fresh = {link: Place(session, branch, since + n + 1) for n, link in enumerate(asked.links[since:])}
         with self._lock:
             for link, place in fresh.items():
@@ -115,7 +118,16 @@ class Chains:
                 self._known.popitem(last=False)
         if self._store is not None and fresh:
             marks = {link: json.dumps(place) for link, place in fresh.items()}
-            self._save(self._store, SessionKey(user=tenant, name=session), marks)
+            if at_once:
+                self._save(self._store, SessionKey(user=tenant, name=session), marks)
+            else:
+                self._wait(SessionKey(user=tenant, name=session), marks)
+
+    def save(self, tenant: str, session: str) -> None:
+        """Write what the store has not heard of this session yet."""
+        key = SessionKey(user=tenant, name=session)
+        if self._store is not None and key in self._unsaved:
+            self._save(self._store, key, {})
 
     def keep(self, tenant: str, key: str, place: Place, output: Sequence[Message]) -> None:
         """Remember a place, and what was answered there, under a key of its own."""
@@ -142,6 +154,8 @@ class Chains:
         """A store that is down is no reason to stop: this process knows its marks by heart meanwhile."""
         with self._lock:
             waiting = {**self._unsaved.pop(session, {}), **marks}
+        if not waiting:
+            return
         try:
             handle = self._handles.get(session) or store.open(session)
             store.put_marks(handle, waiting)
@@ -153,8 +167,14 @@ class Chains:
             with self._lock:
                 # Deleted meanwhile, it has another handle from now on.
                 self._handles.pop(session, None)
-                if sum(map(len, self._unsaved.values())) + len(waiting) <= self._most:
-                    self._unsaved[session] = {**waiting, **self._unsaved.get(session, {})}
+            self._wait(session, waiting, newest=False)
+
+    def _wait(self, session: SessionKey, marks: dict[str, str], *, newest: bool = True) -> None:
+        """Keep marks until the store takes them; more than there is room for are let go."""
+        with self._lock:
+            known = self._unsaved.get(session, {})
+            if known or sum(map(len, self._unsaved.values())) + len(marks) <= self._most:
+                self._unsaved[session] = {**known, **marks} if newest else {**marks, **known}
 
     def _stored(self, tenant: str, asked: Chain) -> Place | None:
         if self._store is None:

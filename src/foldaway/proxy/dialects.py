@@ -11,6 +11,8 @@ from typing import Any, Protocol
 
 from foldaway.model.view import View
 from foldaway.model.wire import Message, Quirks
+from foldaway.proxy.alternating import takes_turns, taking_turns
+from foldaway.wire import MARKS_ALLOWED, count_marks, limit_marks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +70,10 @@ class OpenAIChat:
         )  # fmt: skip
 
     def write(self, body: Mapping[str, Any], view: View, tools: Sequence[Any] | None) -> dict[str, Any]:
-        return {**body, "messages": view.messages, **({"tools": list(tools)} if tools is not None else {})}
+        messages = view.messages
+        if takes_turns(body.get("messages") or ()):
+            messages = taking_turns(messages)
+        return _within_marks({**body, "messages": messages}, body, tools)
 
 
 class AnthropicMessages:
@@ -88,7 +93,7 @@ class AnthropicMessages:
         )  # fmt: skip
 
     def write(self, body: Mapping[str, Any], view: View, tools: Sequence[Any] | None) -> dict[str, Any]:
-        return {**body, "messages": view.messages, **({"tools": list(tools)} if tools is not None else {})}
+        return _within_marks({**body, "messages": view.messages}, body, tools)
 
 
 class OpenAIResponses:
@@ -121,6 +126,20 @@ BY_PATH: Mapping[str, Dialect] = {
     "/v1/messages": AnthropicMessages(),
 }
 """The routes that hold a history."""
+
+
+def _within_marks(changed: dict[str, Any], body: Mapping[str, Any], tools: Sequence[Any] | None) -> dict[str, Any]:
+    """A body with no more cache marks than the client set in its messages, and with the others than a provider takes.
+
+    A client moves its marks along, while each message of a view has those that it came with. O(messages).
+    """
+    if tools is not None:
+        changed["tools"] = list(tools)
+    if count_marks(changed["messages"]):
+        others = sum(count_marks(v) for v in (body.get("system"), body.get("tools")) if isinstance(v, list))
+        room = MARKS_ALLOWED - others - bool(body.get("cache_control"))
+        changed["messages"] = limit_marks(changed["messages"], min(room, count_marks(body["messages"])))
+    return changed
 
 
 def _messages(value: Any) -> list[Message] | None:

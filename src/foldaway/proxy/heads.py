@@ -75,6 +75,11 @@ class Heads:
             while len(self._heads) > self._most:
                 self._forget(next(iter(self._heads)))
 
+    def forget(self, owner: Owner) -> None:
+        """Let go of a session's newest history."""
+        with self._lock:
+            self._forget(owner)
+
     def _forget(self, owner: Owner) -> None:
         old = self._heads.pop(owner, None)
         if old is not None and self._owners.get(old.tail) == owner:

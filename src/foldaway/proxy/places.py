@@ -57,16 +57,17 @@ class Places:
         self.settings, self.store = settings, store
         self.chains = Chains(store)
         self.heads = Heads(settings.most_sessions)
-        self.shelf = Shelf(settings.most_sessions)
+        self.shelf = Shelf(settings.most_sessions, settings.most_kept_bytes, self.heads.forget)
         self._learned = learned
 
-    def seat(self, incoming: Incoming) -> Seat:
-        """The session of this request, with its new messages taken in.
+    def seat(self, incoming: Incoming, size: int = 0) -> Seat:
+        """The session of this request, with its new messages taken in. `size`: bytes of the request.
 
         Raises Unknown for a response id that was never seen here, WireError for messages that cannot be read,
         StoreError when the store is down.
         """
         asked = incoming.asked
+        self._learned.look(incoming.tenant, asked.model)
         messages = self._whole(incoming) if asked.previous else asked.messages
         seed = f"{asked.format}\0{asked.group}\0{incoming.name}"
         links = self.heads.chain(incoming.tenant, seed, messages)
@@ -87,8 +88,13 @@ class Places:
                 # It may hold half of them: the next request opens it again from the store.
                 self.shelf.drop(key)
                 raise
-        self.shelf.put(key, desk)
-        self.chains.note(incoming.tenant, links, place.session, desk.session.branch, place.length)
+        self.shelf.put(key, desk, desk.size + size if asked.previous else size)
+        # Where a session or a branch begins, every process must know it before the answer is out. Further on one that
+        # finds an older mark gets to the same place, and the request need not wait for the store.
+        begins = place.length == 0 or desk.session.branch != place.branch
+        self.chains.note(
+            incoming.tenant, links, place.session, desk.session.branch, place.length, at_once=begins
+        )  # fmt: skip
         self.heads.keep(key, seed, messages, links)
         return Seat(key=key, desk=desk, links=links, fresh=len(messages) - place.length)
 
@@ -116,6 +122,7 @@ class Places:
 
     def _open(self, incoming: Incoming, name: str, branch: int) -> Desk:
         asked = incoming.asked
+        self._learned.look(incoming.tenant, asked.model, again=True)
         session = Session(
             format=asked.format, budget=self.budget(incoming), window=self.window(incoming), model=asked.model,
             policy=incoming.policy or self.settings.policy, store=self.store, user=incoming.tenant, name=name,

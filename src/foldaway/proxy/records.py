@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
-from foldaway.proxy.dialects import BY_PATH
 from foldaway.proxy.metrics import Metrics
 from foldaway.proxy.places import BOUNDLESS
 from foldaway.proxy.turn import Prepared
@@ -25,6 +24,9 @@ class Record:
     """One request. Texts in it are of this package's own choosing, but for names that clients give on purpose."""
 
     path: str
+    """As a log may show it."""
+    route: str = ""
+    """The managed route that it stands for."""
     method: str = ""
     model: str = ""
     tenant: str = ""
@@ -149,7 +151,7 @@ class Records:
 
     def _count(self, record: Record) -> None:
         metrics = self.metrics
-        route = record.path if record.path in BY_PATH or record.outcome == "own" else "other"
+        route = record.route or (record.path if record.outcome == "own" else "other")
         metrics.requests.add(route=route, status=str(record.status), outcome=record.outcome)
         if record.past_reason:
             metrics.passed.add(reason=record.past_reason)

@@ -19,6 +19,8 @@ class ProxySettings:
     """Base URL for `/v1/chat/completions` and `/v1/responses`, with or without `/v1` at its end."""
     anthropic_upstream: str = ""
     """Base URL for `/v1/messages`."""
+    path_prefix: str = ""
+    """In front of all paths, such as `/llm` behind another proxy: cut off before a request is looked at."""
     budget: int | None = None
     """Ceiling in tokens for what is sent; None: the model's window less the answer. Not known either: nothing folds
     until the provider says that a request is too long."""
@@ -46,22 +48,29 @@ class ProxySettings:
     """Under way at once; more are told to come again."""
     most_sessions: int = 128
     """Kept in memory; the others are opened again from the store."""
+    most_kept_bytes: int = 128 << 20
+    """Of the histories of sessions kept in memory, as they came. One takes about six times as much at hand."""
     token: str = ""
     """Asked of clients in `x-foldaway-token`, or in front of the path (`/t/TOKEN/v1/...`); may be empty on loopback
     only."""
-    redact: bool = False
+    redact: bool | str = False
+    """True: secrets are kept out of the store; "encrypt": they are in it encrypted, with keys from the environment."""
 
     def __post_init__(self) -> None:
         for name in ("openai_upstream", "anthropic_upstream"):
             url = getattr(self, name)
             if url and (urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).netloc):
                 raise SettingsError(f"{name.replace('_', '-')} {url!r}: expected a URL such as https://api.example.com")
+        if self.path_prefix and (not self.path_prefix.startswith("/") or self.path_prefix.endswith("/")):
+            raise SettingsError(
+                f"path_prefix {self.path_prefix!r}: expected a path such as /llm, without a / at its end"
+            )
         if self.recall not in RECALLS:
             raise SettingsError(f"recall {self.recall!r}: expected one of {', '.join(RECALLS)}")
         if self.budget is not None and self.budget <= 0:
             raise SettingsError(f"budget {self.budget}: expected a number of tokens above 0")
         for name in ("recall_rounds", "most_body_bytes", "most_upstream_bytes", "most_depth", "most_requests",
-                     "most_sessions", "most_messages", "most_header_bytes"):  # fmt: skip
+                     "most_sessions", "most_kept_bytes", "most_messages", "most_header_bytes"):  # fmt: skip
             if getattr(self, name) < 1 and name != "recall_rounds":
                 raise SettingsError(f"{name} {getattr(self, name)}: expected at least 1")
         if min(self.time_limit_seconds, self.upstream_seconds, self.body_seconds) <= 0:

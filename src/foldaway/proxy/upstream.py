@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from urllib.parse import urlsplit
 
 import httpx2
 
+from foldaway.proxy.routes import MESSAGES, VERSION
 from foldaway.proxy.settings import ProxySettings
 
 OWN = b"x-foldaway"
@@ -21,6 +23,8 @@ HOP = frozenset(
 """Headers about one connection, not about the request."""
 ABOUT_BODY = frozenset({b"content-encoding", b"content-md5", b"content-digest", b"digest", b"repr-digest", b"etag"})
 """Headers about the very bytes of a body."""
+RESENDS = 3
+"""Kept connections that may turn out closed, one after the other, before a request is given up."""
 Headers = list[tuple[bytes, bytes]]
 
 
@@ -35,6 +39,12 @@ def onward(headers: Sequence[tuple[bytes, bytes]], *, readable: bool, rewritten:
     return kept
 
 
+def sent_again(headers: Headers, times: int) -> Headers:
+    """Headers of a request that goes out once more with another body: its idempotency key stands for the first one."""
+    names = (b"idempotency-key", b"x-idempotency-key")
+    return [(k, v + b"-foldaway-%d" % times if k.lower() in names else v) for k, v in headers]
+
+
 def back(headers: Sequence[tuple[bytes, bytes]], *, changed: bool) -> Headers:
     """Response headers for the client. `changed`: the body is no longer the upstream's own."""
     drop = (HOP | ABOUT_BODY if changed else HOP - {b"content-length"}) | _named(headers)
@@ -44,6 +54,12 @@ def back(headers: Sequence[tuple[bytes, bytes]], *, changed: bool) -> Headers:
 def _named(headers: Sequence[tuple[bytes, bytes]]) -> frozenset[bytes]:
     """What the header `connection` says is about this connection alone."""
     return frozenset(token.strip().lower() for k, v in headers if k.lower() == b"connection" for token in v.split(b","))
+
+
+async def _opening(opened: list[str], event: str, _: object) -> None:
+    """Notes each connection that is opened for a request."""
+    if event.startswith("connection.connect"):
+        opened.append(event)
 
 
 async def raw_body(answer: httpx2.Response) -> bytes:
@@ -72,6 +88,9 @@ class Upstream:
         timeout = httpx2.Timeout(settings.upstream_seconds, connect=30.0)
         limits = httpx2.Limits(max_connections=settings.most_requests, max_keepalive_connections=64)
         made = transports or {}
+        self._keeps = not made
+        """Connections are kept from request to request."""
+        logging.getLogger("httpx2").addFilter(_without_url)
         self._clients = {
             name: httpx2.AsyncClient(
                 transport=made.get(name), timeout=timeout, limits=limits, trust_env=name not in made
@@ -79,16 +98,16 @@ class Upstream:
             for name in ("openai", "anthropic")
         }
 
-    def provider(self, path: str, headers: Mapping[str, str]) -> str:
+    def provider(self, path: str, route: str, headers: Mapping[str, str]) -> str:
         """Whose route this is: by the path where only one has it, else by the headers that only one asks for."""
-        if path.startswith("/v1/messages") or path == "/v1/complete":
+        if route == MESSAGES or f"{MESSAGES}/" in path or path.startswith("/messages/") or path == "/v1/complete":
             return "anthropic"
         only = "" if self._settings.openai_upstream and self._settings.anthropic_upstream else "one"
         if only:
             return "anthropic" if self._settings.anthropic_upstream else "openai"
         return "anthropic" if "anthropic-version" in headers or "x-api-key" in headers else "openai"
 
-    def url(self, provider: str, path: str, query: str) -> str:
+    def url(self, provider: str, path: str, route: str, query: str) -> str:
         """The address at a provider; "" when that provider is not set."""
         base = self._settings.openai_upstream if provider == "openai" else self._settings.anthropic_upstream
         if not base:
@@ -96,17 +115,40 @@ class Upstream:
         base = base.rstrip("/")
         if urlsplit(base).path.endswith("/v1") and (path == "/v1" or path.startswith("/v1/")):
             path = path[3:]
+        elif route and VERSION + path == route and urlsplit(base).path in ("", "/"):
+            # The client leaves out what stands at the end of most base URLs; nothing at all says that it is there.
+            path = route
         return f"{base}{path}" + (f"?{query}" if query else "")
 
     async def send(self, provider: str, method: str, url: str, headers: Headers, body: bytes | None) -> httpx2.Response:
-        """The answer, its body not read yet: close it. Raises httpx2.TransportError when the upstream is not there."""
-        # Made by hand: a client of its own would add headers of its own.
-        request = httpx2.Request(method, _parsed(url), headers=[*headers, (b"host", _host(url))], content=body or b"")
-        return await self._clients[provider].send(request, stream=True)
+        """The answer, its body not read yet: close it. Raises httpx2.TransportError when the upstream is not there.
+
+        A kept connection that the upstream closes as the request goes out is no answer: it goes out again on another.
+        """
+        for left in reversed(range(RESENDS + 1)):
+            opened: list[str] = []
+            # Made by hand: a client of its own would add headers of its own.
+            request = httpx2.Request(
+                method, _parsed(url), headers=[*headers, (b"host", _host(url))], content=body or b"",
+                extensions={"trace": partial(_opening, opened)},
+            )  # fmt: skip
+            try:
+                return await self._clients[provider].send(request, stream=True)
+            except (httpx2.ReadError, httpx2.WriteError, httpx2.RemoteProtocolError):
+                if opened or not left or not self._keeps:
+                    raise
+        raise AssertionError("unreachable")
 
     async def close(self) -> None:
         for client in self._clients.values():
             await client.aclose()
+
+
+def _without_url(record: logging.LogRecord) -> bool:
+    """The HTTP client logs each address whole, for programs that log everything: a key may stand in it."""
+    if isinstance(record.args, tuple):
+        record.args = tuple(arg.host if isinstance(arg, httpx2.URL) else arg for arg in record.args)
+    return True
 
 
 def _parsed(url: str) -> httpx2.URL:

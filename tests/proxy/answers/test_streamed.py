@@ -111,10 +111,19 @@ def test_recalls_are_found_wherever_the_bytes_are_cut(format: str, sizes: list[i
 
 @given(sizes=st.lists(st.integers(1, 300), min_size=1, max_size=6))
 def test_directives_are_found_wherever_the_bytes_are_cut(format: str, sizes: list[int]) -> None:
-    events = reply_stream(format, Reply(text="First [a] [RETRIEVE: #3, #5] then [RETRIEVE: port] end"))
+    events = reply_stream(format, Reply(text="First [a] [RETRIEVE: #3, #5] \nthen\n[RETRIEVE: port]."))
     out, filtered = through(format, [events], DIRECTIVES, sizes)
-    assert texts(format, out) == "First [a]  then  end"
+    assert texts(format, out) == "First [a]  \nthen\n"
     assert [r.ids for r in filtered.recalls] == ["#3, #5", "port"]
+
+
+@given(sizes=st.lists(st.integers(1, 300), min_size=1, max_size=6))
+def test_directives_that_are_only_quoted_go_on_as_they_came(format: str, sizes: list[int]) -> None:
+    text = "Say [RETRIEVE: #1] so:\n```\n[RETRIEVE: #2]\n```\n> [RETRIEVE: #3]\nor `[RETRIEVE: #4]`"
+    stream = [reply_stream(format, Reply(text=text))]
+    out, filtered = through(format, stream, DIRECTIVES, sizes)
+    assert texts(format, out) == text
+    assert filtered.recalls == []
 
 
 def test_a_recall_alone_asks_and_leaves_the_own_text(format: str) -> None:
@@ -203,7 +212,7 @@ JUNK: Any = st.sampled_from(
     [None, True, -1, 99, 0.5, "", "recall", "text", "[RETRIEVE: x]", [], {}, [[]], [{}], {"a": 1}]
 )
 REAL = {
-    format: reply_stream(format, Reply(text="a [RETRIEVE: #1] b", thinking="hm", calls=(READ, RECALL, READ)))
+    format: reply_stream(format, Reply(text="a [RETRIEVE: #1]\nb", thinking="hm", calls=(READ, RECALL, READ)))
     for format in FORMATS
 }
 
@@ -256,7 +265,7 @@ def test_long_streams_take_time_in_proportion(format: str) -> None:
         return best
 
     for make in (
-        lambda n: Reply(text="some words [0] and [RETRIEVE: #1] " * n),
+        lambda n: Reply(text="some words [0] and [RETRIEVE: #1]\n" * n),
         lambda n: Reply(calls=(Call(name="recall", arguments={"ids": "#1, " * 10 * n}),)),
     ):
         # Eight times the length: quadratic would be 64 times.

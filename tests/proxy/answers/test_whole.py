@@ -67,10 +67,24 @@ def test_rounds_become_one_answer_with_the_tokens_written_in_all(format: str) ->
 
 
 def test_a_directive_is_taken_out_of_text(format: str) -> None:
-    body = reply_body(format, Reply(text="I need [RETRIEVE: #7] for it"))
+    body = reply_body(format, Reply(text="I need it. [RETRIEVE: #7]\nThen I go on."))
     found = BY_FORMAT[format].read(body, DIRECTIVES)
     assert [r.ids for r in found.recalls] == ["#7"]
-    assert text_of(format, BY_FORMAT[format].joined([], body, DIRECTIVES)) == "I need  for it"
+    assert text_of(format, BY_FORMAT[format].joined([], body, DIRECTIVES)) == "I need it. \nThen I go on."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Write [RETRIEVE: #7] and it comes back.", "```\n[RETRIEVE: #7]\n```", "As `[RETRIEVE: #7]`",
+        "> [RETRIEVE: #7]",
+        'Such as "[RETRIEVE: #7]"', "~~~\n[RETRIEVE: #7]",
+    ],
+)  # fmt: skip
+def test_a_directive_that_is_only_quoted_is_text(format: str, text: str) -> None:
+    body = reply_body(format, Reply(text=text))
+    assert BY_FORMAT[format].read(body, DIRECTIVES).recalls == ()
+    assert text_of(format, BY_FORMAT[format].joined([], body, DIRECTIVES)) == text
 
 
 def test_nothing_but_recalls_leaves_an_answer_that_says_so(format: str) -> None:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from foldaway.engine.recall import DIRECTIVE
+from foldaway.engine.directives import Lines, asked
 from foldaway.proxy.answers.base import Recall
-
-_START = "[RETRIEVE:"
-_LONGEST = 300
-"""Characters after which an unclosed bracket is no directive."""
 
 
 def stripped(text: str) -> tuple[str, list[Recall]]:
-    """A whole text without its directives, and what they ask for."""
-    found = [Recall(ids=m.strip()) for m in DIRECTIVE.findall(text)]
-    return (DIRECTIVE.sub("", text), found) if found else (text, found)
+    """A whole text without its directives, and what they ask for. What only quotes one stays as it is."""
+    gate = TextGate()
+    out = gate.feed(text)
+    return out + gate.end(), gate.found
 
 
 class TextGate:
@@ -21,35 +18,43 @@ class TextGate:
 
     def __init__(self) -> None:
         self.found: list[Recall] = []
-        self._held = ""
+        self._lines = Lines()
+        self._line = ""
+        """The line under way."""
+        self._out = 0
+        """How much of it went on already."""
+
+    @property
+    def wanted(self) -> list[Recall]:
+        """What is asked for if nothing more comes."""
+        last = None if self._lines.fenced else asked(self._line)
+        late = last is not None and last.start >= self._out
+        return [*self.found, *(Recall(ids=ids) for ids in (last.wanted if last is not None and late else ()))]
 
     def feed(self, text: str) -> str:
         """What may go on now."""
-        open_text, found = stripped(self._held + text)
-        self.found += found
-        at = open_text.rfind("[")
-        # Only the last bracket can be unfinished, and only a tail that still fits the pattern waits.
-        while at >= 0 and not _unfinished(open_text[at:]):
-            at = open_text.rfind("[", 0, at) if len(open_text) - at < _LONGEST else -1
-        if at < 0:
-            self._held = ""
-            return open_text
-        self._held = open_text[at:]
-        return open_text[:at]
+        *whole, last = text.split("\n")
+        out = [self._whole(line) + "\n" for line in whole]
+        self._line += last
+        upto = self._lines.may_ask(self._line, self._out)
+        out.append(self._line[self._out : upto])
+        self._out = upto
+        return "".join(out)
 
     def end(self) -> str:
         """What was held back and is no directive after all."""
-        held, self._held = self._held, ""
-        return held
+        return self._whole("")
 
-
-def _unfinished(tail: str) -> bool:
-    if len(tail) <= len(_START):
-        return _START.startswith(tail)
-    if not tail.startswith(_START) or len(tail) > _LONGEST:
-        return False
-    said = tail[len(_START) :].lstrip()
-    return "\n" not in said and "]" not in said
+    def _whole(self, rest: str) -> str:
+        """The rest of a line that is complete now."""
+        line, out = self._line + rest, self._out
+        self._line, self._out = "", 0
+        last = self._lines.asked(line)
+        # What went on already was none: a directive is held back from its first character.
+        if last is None or last.start < out:
+            return line[out:]
+        self.found += [Recall(ids=ids) for ids in last.wanted]
+        return line[out : last.start] + line[last.end :]
 
 
 def apart(before: str, after: str) -> str:

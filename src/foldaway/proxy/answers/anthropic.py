@@ -90,7 +90,7 @@ class AnthropicFilter:
 
     @property
     def recalls(self) -> list[Recall]:
-        said = [r for gate in self._all_gates for r in gate.found]
+        said = [r for gate in self._all_gates for r in gate.wanted]
         return [*said, *(recall_of("".join(pieces)) for pieces in self._asked.values())]
 
     @property

@@ -111,7 +111,7 @@ class ChatFilter:
 
     @property
     def recalls(self) -> list[Recall]:
-        return [*self._gate.found, *(recall_of("".join(pieces)) for _, pieces in sorted(self._asked.items()))]
+        return [*self._gate.wanted, *(recall_of("".join(pieces)) for _, pieces in sorted(self._asked.items()))]
 
     @property
     def broken(self) -> bool:

@@ -20,6 +20,9 @@ from foldaway.proxy.answers.base import (
 
 _WRITTEN = "output_tokens"
 _ENDS = frozenset({"response.completed", "response.incomplete", "response.failed", "response.cancelled"})
+_WHOLE = frozenset({"response.output_text.done", "response.content_part.done", "response.output_item.done"})
+"""Events that say a text, or what holds it, once more as a whole."""
+_UNDER_WAY = frozenset({"queued", "in_progress"})
 _HEADS = frozenset({"response.created", "response.in_progress", "response.queued"})
 
 
@@ -35,7 +38,8 @@ class ResponsesAnswers:
             others=any(_is_call(item) and not _is_recall(item, listening) for item in items),
             usage=usage if isinstance(usage, dict) else None,
             output=tuple(_kept(items, listening)),
-            id=str(answer.get("id") or ""),
+            # What it says is not known yet: nothing can be continued from it here.
+            id="" if answer.get("status") in _UNDER_WAY else str(answer.get("id") or ""),
         )
 
     def joined(
@@ -115,7 +119,8 @@ class ResponsesFilter:
         return b""
 
     def finish(self) -> bytes:
-        out = b"".join(self._release(index) for index in list(self._held) if index not in self._dropped)
+        out = b"".join(self._rest(index) for index in dict.fromkeys(key[0] for key in self._gates))
+        out += b"".join(self._release(index) for index in list(self._held) if index not in self._dropped)
         if self._touched and self._done and not self.output:
             out += self._said_nothing()
         for event, told in self._ends:
@@ -159,13 +164,15 @@ class ResponsesFilter:
             return b""
         if kind == "response.output_text.delta" and self._listening.directives:
             return self._text(event, told, index)
+        # Once the text is whole, so is its last line.
+        out = self._rest(index) if kind in _WHOLE else b""
         event, told = self._altered_done(event, told, kind, index)
         if kind == "response.output_item.done":
-            return self._item_done(event, told, index)
+            return out + self._item_done(event, told, index)
         if index in self._held:
             self._held[index].append((event, told))
-            return b""
-        return self._sent(event, told)
+            return out
+        return out + self._sent(event, told)
 
     def _added(self, event: bytes, told: dict[str, Any], index: Any) -> bytes:
         item = _told(told.get("item"))
@@ -196,17 +203,21 @@ class ResponsesFilter:
         part = told.get("content_index")
         gate = self._gates.setdefault((index, part if isinstance(part, int) else 0), TextGate())
         text = str(told.get("delta") or "")
-        seen = len(gate.found)
         goes = gate.feed(text)
-        if len(gate.found) > seen:
-            self._directives += gate.found[seen:]
-            self._altered.add(index)
+        self._found(gate, index)
         if not goes:
             self._moved = True
             return b""
         if goes != text:
             event, told = b"", {**told, "delta": goes}
         return self._release(index) + self._sent(event, told)
+
+    def _found(self, gate: TextGate, index: Any) -> None:
+        """Take over what a text asked for."""
+        if gate.found:
+            self._directives += gate.found
+            gate.found = []
+            self._altered.add(index)
 
     def _altered_done(self, event: bytes, told: dict[str, Any], kind: str, index: Any) -> tuple[bytes, dict[str, Any]]:
         """Events that say a text once more as a whole, with the directives taken out there as well."""
@@ -239,7 +250,9 @@ class ResponsesFilter:
         """What the text of an item still holds back."""
         out = b""
         for key in [k for k in self._gates if k[0] == index]:
-            text = self._gates.pop(key).end()
+            gate = self._gates.pop(key)
+            text = gate.end()
+            self._found(gate, index)
             if text:
                 told = {
                     "type": "response.output_text.delta", "item_id": self._names.get(index), "output_index": index,
