@@ -66,13 +66,21 @@ class AdkAgent:
         self.runner, self.plugin = runner, plugin
 
     def run(self, task: str, *, key: str = "main", mode: str = "async") -> str:
-        return asyncio.run(self._run(task, key, mode))
-
-    async def _run(self, task: str, key: str, mode: str) -> str:
         where: dict[str, Any] = {"user_id": "u", "session_id": key}
+        asyncio.run(self._opened(where))
+        if mode != "sync":
+            return asyncio.run(self._run(task, where, mode))
+        message = types.Content(role="user", parts=[types.Part(text=task)])
+        events = self.runner.run(**where, new_message=message, run_config=RunConfig(max_llm_calls=0))
+        texts = [p.text for event in events if event.content for p in event.content.parts or () if p.text]
+        return str(texts[-1])
+
+    async def _opened(self, where: dict[str, Any]) -> None:
         sessions = self.runner.session_service
         if await sessions.get_session(app_name="clerk", **where) is None:
             await sessions.create_session(app_name="clerk", **where)
+
+    async def _run(self, task: str, where: dict[str, Any], mode: str) -> str:
         streamed = mode == "astream"
         config = RunConfig(streaming_mode=StreamingMode.SSE if streamed else StreamingMode.NONE, max_llm_calls=0)
         message = types.Content(role="user", parts=[types.Part(text=task)])
@@ -92,7 +100,7 @@ class AdkAgent:
 
 class TestAdk(AdapterContract):
     format: ClassVar[str] = "anthropic_messages"
-    modes: ClassVar[Sequence[str]] = ("async", "astream")
+    modes: ClassVar[Sequence[str]] = ("async", "sync", "astream")
     over_budget: ClassVar[type[Exception]] = RuntimeError
 
     def agent(

@@ -9,9 +9,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
+from hypothesis import given as drawn
+from hypothesis import settings
+from hypothesis import strategies as st
 
 from foldaway.adapters._base import ContextWarning, Folding
 from foldaway.adapters._matching import Translated
+from foldaway.adapters._untouched import TURNS
 from foldaway.errors import OverBudget, SettingsError
 from foldaway.model.wire import Message
 from foldaway.stores.memory import MemoryStore
@@ -168,6 +172,133 @@ class TestConversations:
         with ThreadPoolExecutor(4) as pool:
             results = list(pool.map(play, "abcdef"))
         assert all(result == results[0] for result in results)
+
+
+class Counting(Letters):
+    """Tells how many messages it translated."""
+
+    def __init__(self) -> None:
+        self.translated = 0
+
+    def to_wire(self, message: Letter) -> list[Message]:
+        self.translated += 1
+        return super().to_wire(message)
+
+
+def changed_in_place(letter: Letter) -> None:
+    """As some program changes a message that it has handed over already."""
+    letter.parts[0]["content"] = "changed in place"
+
+
+class TestWhatIsKnown:
+    def test_only_what_is_new_is_translated(self) -> None:
+        for key in ("a", None):
+            codec = Counting()
+            folding = Folding(codec, budget=1500)
+            given = letters(60)
+            for upto in range(1, len(given) + 1):
+                folded = folding.fold(given[:upto], key=key)
+                assert list(folded.fresh) == [given[upto - 1]]
+            # A conversation without a key is compared by content once, when nothing of it is known.
+            assert codec.translated <= len(given) + 1
+
+    def test_objects_made_anew_are_recognised_by_what_they_say(self) -> None:
+        folding = Folding(Letters(), budget=1500, store=MemoryStore())
+        given = letters(40)
+        before = folding.fold(given, key="a")
+        again = folding.fold([replace(letter) for letter in given], key="a")
+        assert wire_of(again.messages) == wire_of(before.messages)
+        assert folding.session("a").branch == 0
+
+    def test_a_framework_that_makes_its_messages_anew_costs_no_copies_to_compare(self) -> None:
+        folding = Folding(Letters(), budget=1500)
+        given = letters(40)
+        for upto in range(20, 40):
+            shown = folding.fold([replace(letter) for letter in given[:upto]], key="a").messages
+        [desk] = folding._desks.all("a")
+        assert desk.history is not None
+        assert desk.history.untouched._states == []
+        assert wire_of(shown) == wire_of(folding.fold(given[:39], key="a").messages)
+        assert problems("openai_chat", wire_of(shown)) == []
+
+    def test_a_message_changed_in_place_that_the_model_sees_is_noticed_at_once(self) -> None:
+        folding = Folding(Letters(), budget=3000, store=MemoryStore())
+        given = letters(40)
+        shown = folding.fold(given, key="a").messages
+        changed = next(one for one in shown[3:-3] if any(one is letter for letter in given))
+        changed_in_place(changed)
+        with pytest.warns(ContextWarning, match="gone or changed"):
+            again = folding.fold(given, key="a")
+        assert "changed in place" in str(wire_of(again.messages))
+        assert folding.session("a").branch == 1
+
+    def test_one_that_is_folded_away_is_noticed_within_some_calls(self) -> None:
+        folding = Folding(Letters(), budget=1500, store=MemoryStore())
+        given = letters(80)
+        shown = folding.fold(given, key="a").messages
+        changed = next(one for one in given[2:] if not any(one is letter for letter in shown))
+        changed_in_place(changed)
+        with pytest.warns(ContextWarning, match="gone or changed"):
+            assert [folding.fold(given, key="a").changed for _ in range(TURNS)] == [True] * TURNS
+        assert folding.session("a").branch == 1
+        assert "changed in place" in str(folding.session("a").messages)
+
+    def test_what_happened_to_the_session_beside_the_adapter_is_taken_in(self) -> None:
+        folding = Folding(Letters(), budget=100_000)
+        given = letters(5)
+        folding.fold(given, key="a")
+        session = folding.session("a")
+        session.append([{"role": "assistant", "content": "Beside."}])
+        more = [*given, Letter(({"role": "assistant", "content": "Instead."},))]
+        assert folding.fold(more, key="a").messages == more
+        assert session.messages[-1]["content"] == "Instead."
+
+    def test_a_history_that_something_else_cuts_is_told_of_and_going_back_is_not(self) -> None:
+        given = letters(40)
+        folding = Folding(Letters(), budget=1500, store=MemoryStore())
+        folding.fold(given[:20], key="a")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            folding.fold(given[:14], key="a")
+            folding.fold([*given[:10], Letter(({"role": "user", "content": "Otherwise."},))], key="a")
+            # Nor is another process that goes on with the same conversation.
+            store = MemoryStore()
+            one, other = (Folding(Letters(), budget=1500, store=store) for _ in range(2))
+            one.fold(given[:10], key="a")
+            other.fold(given[:14], key="a")
+            one.fold(given[:16], key="a")
+            other.fold(given[:20], key="a")
+        folding.fold(given[:20], key="b")
+        with pytest.warns(ContextWarning, match="something else"):
+            folding.fold([given[0], *given[9:22]], key="b")
+
+    @settings(max_examples=25, deadline=None)
+    @drawn(steps=st.lists(st.sampled_from(["grow", "copy", "cut", "edit", "pin"]), max_size=12), data=st.data())
+    def test_it_is_as_if_everything_were_new(self, steps: list[str], data: st.DataObject) -> None:
+        knowing, forgetting = (Folding(Letters(), budget=1500, store=MemoryStore()) for _ in range(2))
+        whole, history = letters(40), letters(20)
+        for step in ["grow", *steps]:
+            at = data.draw(st.integers(0, len(history) - 1))
+            match step:
+                case "grow":
+                    history = [*history, *whole[len(history) : len(history) + 3]]
+                case "copy":
+                    history = [*history[:at], replace(history[at]), *history[at + 1 :]]
+                case "cut":
+                    history = history[: max(1, len(history) - 2)]
+                case "edit":
+                    history[at] = Letter(tuple({**part, "content": f"edited {at}"} for part in history[at].parts))
+                case _:
+                    for folding in (knowing, forgetting):
+                        folding.session("a").pin(2)
+            for desk in forgetting._desks.all(None):
+                desk.history = None
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ContextWarning)  # of a history that is edited behind our back
+                one, other = (folding.fold(history, key="a") for folding in (knowing, forgetting))
+            assert wire_of(one.messages) == wire_of(other.messages)
+            assert one.changed == other.changed
+            assert knowing.session("a").branch == forgetting.session("a").branch
 
 
 class TestBack:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from foldaway import tool as declared_tool
 from foldaway.errors import RecallError, SettingsError
 from foldaway.model.wire import Message
 from foldaway.protocols import Store
@@ -256,6 +257,15 @@ class ClientContract(AdapterContract):
             assert "recall" not in json.dumps(agent.histories["main"])
             self.check(brain.seen)
 
+    def test_declared_tools_are_linked(self) -> None:
+        @declared_tool(reads=[ARGUMENT], produces=["result"])
+        def look(topic: str) -> str:
+            return topic
+
+        agent = self.agent(Brain(looking(2)), budget=BUDGET, declared=[look])
+        agent.run(TASK)
+        assert [e["tool"] for e in agent.session().ledger if e["type"] == "declare"] == [TOOL]
+
     def test_headers_of_our_own_do_not_go_out(self) -> None:
         agent = self.agent(Brain(looking(1)), budget=BUDGET)
         agent.run(TASK)
@@ -337,6 +347,15 @@ class TestResponses(ClientContract):
             client.responses.create(model="m", input=given, previous_response_id="resp_1")
         assert brain.seen[0].messages == given
 
+    def test_another_manager_at_work_is_told_of(self) -> None:
+        client = self.agent(Brain(looking(0)), budget=BUDGET).client
+        with pytest.warns(ContextWarning, match=r"truncation='auto'.* and Foldaway are both at work"):
+            client.responses.create(model="m", input="Hello.", truncation="auto")
+        with pytest.warns(ContextWarning, match="context_management"):
+            client.responses.create(
+                model="m", input="Hello.", context_management=[{"type": "compaction", "compact_threshold": 1000}]
+            )
+
 
 class TestMessages(ClientContract):
     format = "anthropic_messages"
@@ -350,3 +369,11 @@ class TestMessages(ClientContract):
             anthropic.Anthropic(http_client=upstream.http_client(), **common),
             anthropic.AsyncAnthropic(http_client=upstream.async_http_client(), **common),
         ]
+
+    def test_another_manager_at_work_is_told_of(self) -> None:
+        client = self.agent(Brain(looking(0)), budget=BUDGET).client
+        edits = {"context_management": {"edits": [{"type": "clear_tool_uses_20250919"}]}}
+        with pytest.warns(ContextWarning, match="context_management"):
+            client.messages.create(
+                model="m", max_tokens=100, messages=[{"role": "user", "content": "Hello."}], extra_body=edits
+            )

@@ -226,6 +226,31 @@ class TestLangGraph(AdapterContract):
         )
         return GraphAgent(graph, hook.folding if hook else None)
 
+    def test_declared_tools_are_linked(self) -> None:
+        @declared_tool(reads=["topic"], produces=["result"])
+        def look_declared(topic: str) -> str:
+            """Looks a topic up."""
+            return look(topic)
+
+        hook = PreModelHook(budget=BUDGET, tools=[LOOK, look_declared])
+        tools = [LOOK, StructuredTool.from_function(look_declared), *hook.tools]
+        graph = create_react_agent(ScriptedChat(brain=Brain(looking(2))), tools, pre_model_hook=hook)
+        graph.invoke({"messages": [HumanMessage(TASK)]}, {"recursion_limit": 1_000})
+        assert [e["tool"] for e in hook.session().ledger if e["type"] == "declare"] == ["look_declared"]
+
+    def test_a_state_that_is_trimmed_or_summarised_is_told_of(self) -> None:
+        hook, thread = PreModelHook(budget=BUDGET), {"configurable": {"thread_id": "t"}}
+        talk = [
+            HumanMessage(TASK),
+            *(m for n in range(8) for m in (AIMessage(look(f"topic-{n}")), HumanMessage("On."))),
+        ]
+        hook.invoke({"messages": talk}, thread)
+        with pytest.warns(ContextWarning, match="something else"):
+            hook.invoke({"messages": [*talk[5:], AIMessage("Yes."), HumanMessage("And?")]}, thread)
+        summary = HumanMessage("So far: ...", additional_kwargs={"lc_source": "summarization"})
+        with pytest.warns(ContextWarning, match="SummarizationMiddleware is at work"):
+            hook.invoke({"messages": [summary, HumanMessage("And?")]}, {"configurable": {"thread_id": "u"}})
+
     def test_a_graph_of_ones_own_reads_what_the_hook_writes(self) -> None:
         hook = PreModelHook(budget=BUDGET, recall="directive", messages_key="talk")
         assert hook.tools == []

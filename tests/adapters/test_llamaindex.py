@@ -14,6 +14,7 @@ from foldaway.errors import SettingsError
 from foldaway.model.wire import Message
 from foldaway.protocols import Store
 from foldaway.session import Session
+from foldaway.stores.memory import MemoryStore
 from foldaway.testing.adapter_contract import BUDGET, STEPS, TASK, AdapterContract
 from foldaway.testing.replies import Reply
 from foldaway.testing.scripted_agent import SYSTEM, Agent, Brain, look, looking
@@ -38,7 +39,7 @@ from llama_index.core.tools import FunctionTool
 
 from foldaway.adapters._base import ContextWarning
 from foldaway.adapters._llamaindex_messages import LlamaIndexMessages
-from foldaway.adapters.llamaindex import FoldawayAgent, FoldawayBlock, FoldawayMemory
+from foldaway.adapters.llamaindex import FoldawayAgent, FoldawayBlock, FoldawayMemory, recall_tool
 
 # LlamaIndex uses older names of pydantic.
 pytestmark = pytest.mark.filterwarnings("ignore::pydantic.PydanticDeprecationWarning")
@@ -170,6 +171,63 @@ class TestLlamaIndex(AdapterContract):
         assert [e["tool"] for e in memory.session().ledger if e["type"] == "declare"] == ["find", "seek"]
 
 
+class LoopAgents(LlamaAgents):
+    """The loop that a program writes around a model and a memory: the memory manages each of its calls."""
+
+    def run(self, task: str, *, key: str = "main", mode: str = "sync") -> str:
+        memory, llm = self._memory(key), scripted(self._brain)
+        tools = [LOOK] if self._budget is None else [LOOK, recall_tool()]
+        memory.put(ChatMessage(task))
+        while True:
+            seen = asyncio.run(memory.aget()) if mode == "async" else memory.get()
+            history = [ChatMessage(SYSTEM, role="system"), *seen]
+            answer = llm.chat_with_tools(tools=tools, chat_history=history)
+            memory.put(answer.message)
+            calls = [block for block in answer.message.blocks if isinstance(block, ToolCallBlock)]
+            if not calls:
+                return str(answer.message.content)
+            for call in calls:
+                memory.put(
+                    ChatMessage(
+                        self._result(memory, call), role="tool", additional_kwargs={"tool_call_id": call.tool_call_id}
+                    )
+                )
+
+    def _result(self, memory: Any, call: ToolCallBlock) -> str:
+        given = dict(call.tool_kwargs)
+        if call.tool_name == "look":
+            return look(**given)
+        said: str = memory.folding.recall(given, key=memory.session_id)
+        return said
+
+    def _new(self, key: str) -> Any:
+        if self._budget is None:
+            return ChatMemoryBuffer.from_defaults(token_limit=10**9)
+        return FoldawayMemory(
+            budget=self._budget, store=self._store, session_id=key, system=SYSTEM, **self._settings
+        )  # fmt: skip
+
+
+class TestMemoryInALoop(AdapterContract):
+    modes: ClassVar[Sequence[str]] = ("sync", "async")
+    recall_always_offered = True
+
+    def agent(
+        self, brain: Brain, *, budget: int | None, store: Store | None = None, earlier: Agent | None = None,
+        **settings: Any,
+    ) -> LoopAgents:  # fmt: skip
+        return LoopAgents(brain, budget, store, earlier, settings)
+
+    def test_declared_tools_are_linked(self) -> None:
+        @declared_tool(reads=["topic"], produces=["result"])
+        def look(topic: str) -> str:
+            return topic
+
+        agent = self.agent(Brain(looking(2)), budget=BUDGET, declared=[look])
+        agent.run(TASK)
+        assert [e["tool"] for e in agent.session().ledger if e["type"] == "declare"] == ["look"]
+
+
 class TestMemory:
     """The memory alone, in chat engines and plain agents: between the runs."""
 
@@ -225,6 +283,20 @@ class TestBlock:
         [tool] = block.tools
         assert look("topic-0") in tool.call(ids=f"#{item}").content
         assert "Nothing was brought back" in tool.call(ids="").content or "99" in tool.call(ids="#999").content
+
+    def test_a_pin_holds_and_a_block_resumes_from_its_store_alone(self) -> None:
+        store = MemoryStore()
+        said = [ChatMessage(look(f"topic-{n}"), role=("user", "assistant")[n % 2]) for n in range(10)]
+        block = FoldawayBlock(budget=1_200, store=store, session_id="a")
+        asyncio.run(block.aput(said))
+        assert look("topic-1") not in asyncio.run(block.aget())
+        session = block.session()
+        [item] = [i.id for i in session.items() if "entry of topic-1\n" in session.engine.log.text_of(i)]
+        session.pin(item)
+        shown = asyncio.run(block.aget())
+        assert look("topic-1") in shown
+        assert asyncio.run(FoldawayBlock(budget=1_200, store=store, session_id="a").aget()) == shown
+        assert asyncio.run(FoldawayBlock(budget=1_200, store=store, session_id="b").aget()) == ""
 
     def test_calls_are_told_in_words_and_an_empty_block_says_nothing(self) -> None:
         block = FoldawayBlock(budget=600)

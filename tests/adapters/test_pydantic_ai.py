@@ -115,6 +115,10 @@ class PydanticAgent:
             case "async":
                 result = asyncio.run(self.agent.run(task, **given))
                 output = result.output
+            case "stream":
+                with own_loop():
+                    result = self.agent.run_stream_sync(task, **given)
+                    output = "".join(result.stream_text(delta=True, debounce_by=None))
             case _:
                 result, output = asyncio.run(self._stream(task, given))
         self.histories[key] = result.all_messages()
@@ -131,7 +135,7 @@ class PydanticAgent:
 
 
 class TestPydanticAI(AdapterContract):
-    modes = ("sync", "async", "astream")
+    modes = ("sync", "async", "stream", "astream")
     over_budget: ClassVar[type[Exception]] = ModelContextWindowExceededError
 
     def agent(
@@ -193,6 +197,34 @@ class TestPydanticAI(AdapterContract):
         foldaway = Foldaway(budget=BUDGET)
         asyncio.run(pydantic_ai.Agent(model, capabilities=[foldaway]).run("x" * 4000, conversation_id="a"))
         assert any(entry["type"] == "usage" for entry in foldaway.session("a").ledger)
+
+
+class TestTierContract(AdapterContract):
+    """Foldaway as a tier of the harness' compaction, which is asked at every call and replaces the history."""
+
+    modes = ("sync", "async", "stream", "astream")
+    recall_always_offered = True
+
+    def agent(
+        self, brain: Brain, *, budget: int | None, store: Store | None = None, earlier: Agent | None = None,
+        **settings: Any,
+    ) -> PydanticAgent:  # fmt: skip
+        harness = pytest.importorskip("pydantic_ai_harness.compaction", reason="pydantic-ai-harness is not installed")
+        foldaway = None if budget is None else Foldaway(budget=budget, store=store, **settings)
+        agent = pydantic_ai.Agent(
+            scripted(brain), instructions=SYSTEM, tools=[Tool(look, description="Looks a topic up.")],
+            toolsets=[] if foldaway is None else [foldaway.get_toolset()],
+            capabilities=[] if foldaway is None else [harness.TieredCompaction(tiers=[foldaway], target_tokens=1)],
+        )  # fmt: skip
+        return PydanticAgent(agent, foldaway, dict(earlier.histories) if isinstance(earlier, PydanticAgent) else {})
+
+    def test_what_cannot_fit_is_said_before_anything_is_sent(self) -> None:
+        for mode in self.modes:
+            brain = Brain(looking(2))
+            # A tier that finds nothing to do leaves it to the next one; there it is the harness that decides.
+            with pytest.warns(ContextWarning, match=r"left to the next tier: .* tokens"):
+                assert self.agent(brain, budget=20).run(TASK, mode=mode) == "All looked up."
+            assert len(brain.seen) == 3
 
 
 class TestTier:

@@ -18,7 +18,7 @@ from foldaway.engine.recall_tool import DESCRIPTION, SCHEMA
 from foldaway.errors import FoldawayError, MissingExtra, OverBudget, SettingsError
 from foldaway.linking.declared import Declaration, declaration_of
 from foldaway.model.view import View
-from foldaway.model.wire import Quirks
+from foldaway.model.wire import Message, Quirks
 from foldaway.protocols import Store
 from foldaway.session import Session
 from foldaway.settings.parts import make_store
@@ -42,6 +42,13 @@ RECALL_DESCRIPTION = DESCRIPTION
 RECALL_SCHEMA: dict[str, Any] = SCHEMA
 """Its arguments: `ids`, and optionally `find`."""
 MOST_SESSIONS = 64
+NEWEST = 8
+"""Messages at the end among which the newest known one is looked for where a history is not what it was."""
+CUT = (
+    "older messages of this history are gone or changed while newer ones stayed: something else (a trim, a window, a "
+    "summary) is at work on it before Foldaway, and what it takes out nobody can recall from here on; take one of the "
+    "two out"
+)
 _FIGURES = re.compile(r"\d+")
 
 
@@ -63,6 +70,8 @@ class Folded(Generic[M]):
     """None: it could not be folded, the call goes out as it was (the reason was given as a `ContextWarning`)."""
     desk: Desk | None = None
     """Whose conversation it was: for `Folding.report`."""
+    fresh: Sequence[M] = ()
+    """Of the messages that came those at the end that the last call did not bring, or not like this."""
 
 
 class Folding(Generic[M]):
@@ -114,9 +123,9 @@ class Folding(Generic[M]):
         `max_output_tokens` (taken off the window) serve where no budget was given. Raises OverBudget where nothing
         valid fits, and SettingsError; whatever else fails, the history goes out as it came, with a warning.
         """
+        messages = list(messages)
         try:
-            history = Translated.of(self.codec, messages)
-            desk = self._desks.get(key, history.wire)
+            desk, translated = self._desk(key, messages)
         except (OverBudget, SettingsError):
             raise
         except Exception as error:
@@ -125,7 +134,7 @@ class Folding(Generic[M]):
             try:
                 if model or window or max_output_tokens:
                     desk.session.set_budget(model=model or None, window=window, max_output_tokens=max_output_tokens)
-                folded = self._folded(desk, history, system, tools)
+                folded = self._folded(desk, messages, translated, system, tools)
             except (OverBudget, SettingsError):
                 raise
             except Exception as error:
@@ -133,7 +142,8 @@ class Folding(Generic[M]):
                 self._desks.drop(desk)
                 return self._as_it_came(messages, error)
         # Outside: where warnings are errors, one must not look like a failure to fold.
-        for text in () if folded.view is None else folded.view.warnings:
+        told = () if folded.view is None else folded.view.warnings
+        for text in (*told, CUT) if desk.cut else told:
             self.warn(text)
         return folded
 
@@ -163,8 +173,7 @@ class Folding(Generic[M]):
         A conversation without a key is found by its `messages`; without these it must be the only one.
         """
         try:
-            history = None if messages is None or key is not None else Translated.of(self.codec, messages).wire
-            desk = self._desks.get(key, history)
+            desk, _ = self._desk(key, messages)
             with desk.lock:
                 return desk.session.recall_result(_asked(arguments))
         except FoldawayError as error:
@@ -219,27 +228,58 @@ class Folding(Generic[M]):
             return Session(**self._settings)
         return Session(**self._settings, store=self._store, name=key)
 
+    def _desk(self, key: str | None, messages: Sequence[M] | None) -> tuple[Desk, list[list[Message]]]:
+        """Whose conversation it is; and the messages in the wire's terms, where it took these to tell."""
+        translated: list[list[Message]] = []
+
+        def wire() -> list[Message]:
+            translated.extend(self.codec.to_wire(message) for message in messages or ())
+            return [part for parts in translated for part in parts]
+
+        return self._desks.get(key, messages, wire), translated
+
     def _folded(
-        self, desk: Desk, history: Translated[M], system: Any, tools: Sequence[Mapping[str, Any]] | None
-    ) -> Folded[M]:
+        self, desk: Desk, messages: Sequence[M], translated: Sequence[list[Message]], system: Any,
+        tools: Sequence[Mapping[str, Any]] | None,
+    ) -> Folded[M]:  # fmt: skip
         session = desk.session
         # The session counts its own recall tool in.
         others = None if tools is None else [tool for tool in tools if tool_name(tool) != RECALL]
         session.set_prompt(system=system, tools=others)
         for made in self._declared.values():
             session.declare(made.tool, reads=made.reads, produces=made.produces)
-        session.sync(history.wire)
-        view = session.view()
+        history = Translated.of(self.codec, messages, desk.history, translated)
+        self._synced(desk, history)
+        view = self._view(session)
         recallable = session.folds and self.recall_by == "tool"
         # A repair alone is none of ours: the framework's own checks are to see what it made.
         untouched = not session.folds and not session.engine.injections and not self._quirks
-        if untouched or view.messages == history.wire:
-            return Folded(messages=history.originals, changed=False, recallable=recallable, view=view, desk=desk)
-        shown = history.back(view.messages)
+        shown = list(messages) if untouched or view.messages == history.wire else history.back(view.messages)
         return Folded(
-            messages=shown, changed=not _same_objects(shown, history.originals), recallable=recallable, view=view,
-            desk=desk,
+            messages=shown, changed=not _same_objects(shown, messages), recallable=recallable, view=view, desk=desk,
+            fresh=history.fresh,
         )  # fmt: skip
+
+    def _synced(self, desk: Desk, history: Translated[M]) -> None:
+        """The session knows this history; and whether something else is at work on it."""
+        session = desk.session
+        branch, engine, newest = session.branch, session.engine, session.messages[-1:]
+        session.sync(history.wire, unchanged=history.known)
+        # With a store a log is made anew to take over what another process wrote, too; without one it has no branches.
+        stored = self._store is not None and not desk.keyless
+        parted = session.branch != branch if stored else session.engine is not engine
+        if parted and newest and newest[0] in history.wire[-NEWEST:]:
+            # Not gone back to an earlier point: what is gone or changed stands before what is still there.
+            desk.cut = True
+        desk.history = history
+
+    def _view(self, session: Session) -> View:
+        # Nothing here changes what a view holds, so it need not be copied for each call; for others it is.
+        session.lends = True
+        try:
+            return session.view()
+        finally:
+            session.lends = False
 
     def _as_it_came(self, messages: Sequence[M], error: Exception) -> Folded[M]:
         self.warn(f"the context was not managed at this call ({type(error).__name__}: {error}); it went out as it was")

@@ -6,7 +6,9 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+from foldaway.adapters._matching import Translated
 from foldaway.errors import RecallError, SettingsError
 from foldaway.model.jsonlike import unmarked
 from foldaway.model.wire import Message
@@ -22,6 +24,11 @@ class Desk:
 
     key: str
     session: Session
+    keyless: bool = False
+    history: Translated[Any] | None = None
+    """As the last call brought it."""
+    cut: bool = False
+    """Something else takes messages out of the history, or changes them."""
     lock: threading.RLock = field(default_factory=threading.RLock)
 
 
@@ -40,22 +47,27 @@ class Desks:
         self._made = 0
         self._lock = threading.RLock()
 
-    def get(self, key: str | None, history: Sequence[Message] | None = None) -> Desk:
+    def get(
+        self, key: str | None, messages: Sequence[Any] | None = None,
+        wire: Callable[[], Sequence[Message]] | None = None,
+    ) -> Desk:  # fmt: skip
         """The desk of a conversation, opened when it is not at hand.
 
-        Raises RecallError where there is neither key nor history and more than one conversation, or none, to choose.
+        One without a key goes on where its `messages` are the very objects of the last call, else where they say the
+        same: `wire` translates them, and is called only then. Raises RecallError where there is neither key nor history
+        and more than one conversation, or none, to choose.
         """
         with self._lock:
             if key is not None:
                 desk = self._keyed.pop(key, None) or Desk(key, self._open(key))
                 self._put(self._keyed, desk)
                 return desk
-            if history is None:
+            if messages is None or wire is None:
                 return self._only()
-            found = self._told(history)
+            found = self._going_on(messages) or self._told(wire())
             if found is None:
                 self._made += 1
-                found = Desk(f"keyless {self._made}", self._open(None))
+                found = Desk(f"keyless {self._made}", self._open(None), keyless=True)
             self._keyless.pop(found.key, None)
             self._put(self._keyless, found)
             return found
@@ -95,6 +107,15 @@ class Desks:
             raise RecallError(f"{len(everybody)} conversations are open: say which by its key")
         return everybody[0]
 
+    def _going_on(self, messages: Sequence[Any]) -> Desk | None:
+        """The session whose last call brought the most of these very objects, and nothing else."""
+        best, length = None, 0
+        for desk in self._keyless.values():
+            history = desk.history
+            if history is not None and length < len(history.originals) == history.untouched.same(messages):
+                best, length = desk, len(history.originals)
+        return best
+
     def _told(self, history: Sequence[Message]) -> Desk | None:
         """The session with the longest history that this one begins with."""
         best, length = None, 0
@@ -107,7 +128,10 @@ class Desks:
 
 def _begins(history: Sequence[Message], known: Sequence[Message]) -> bool:
     # Conversations that began alike differ at the end, so the last message is looked at first.
-    return all(_same(known[at], history[at]) for at in range(len(known) - 1, -1, -1))
+    if known and not _same(known[-1], history[len(known) - 1]):
+        return False
+    # At the speed of C, where no cache mark moved.
+    return list(history[: len(known)]) == known or all(map(_same, known, history))
 
 
 def _same(a: Message, b: Message) -> bool:

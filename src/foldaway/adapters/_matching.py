@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
+from foldaway.adapters._untouched import Untouched
 from foldaway.model.jsonlike import unmarked
 from foldaway.model.wire import Message
 
@@ -34,27 +36,85 @@ class Codec(Protocol[M]):
 
 
 @dataclass(slots=True)
+class Index:
+    """Where messages stand in a history: those of calls and results by their ids, others by what they begin with."""
+
+    upto: int = 0
+    named: dict[tuple[str, Any], list[int]] = field(default_factory=dict)
+    others: dict[Any, list[int]] = field(default_factory=dict)
+
+    def extend(self, wire: Sequence[Message]) -> None:
+        """Take in what is new. Linear in that."""
+        for at in range(self.upto, len(wire)):
+            names = call_names(wire[at])
+            for name in names:
+                self.named.setdefault(name, []).append(at)
+            if not names:
+                self.others.setdefault(_beginning(wire[at]), []).append(at)
+        self.upto = len(wire)
+
+
+@dataclass(slots=True)
 class Translated(Generic[M]):
     """A history on both sides, and which message became which."""
 
     codec: Codec[M]
-    originals: list[M]
-    wire: list[Message] = field(default_factory=list)
-    sources: list[int] = field(default_factory=list)
+    untouched: Untouched
+    wire: list[Message]
+    sources: list[int]
     """For each wire message the position of its original."""
-    sizes: list[int] = field(default_factory=list)
+    sizes: list[int]
     """For each original how many wire messages it became."""
+    known: int = 0
+    """Wire messages in front that are those of the history before, all of them."""
+    kept: int = 0
+    """Originals in front that were not translated anew."""
+    visible: list[int] | None = None
+    """Originals that the newest view holds something of; None: all."""
+    silent: list[int] = field(default_factory=list)
+    """Originals that no wire message stands for."""
+    index: Index = field(default_factory=Index)
 
     @classmethod
-    def of(cls, codec: Codec[M], messages: Sequence[M]) -> Translated[M]:
-        """Linear in the history."""
-        made = cls(codec, list(messages))
-        for at, message in enumerate(made.originals):
-            parts = codec.to_wire(message)
+    def of(
+        cls, codec: Codec[M], messages: Sequence[M], before: Translated[M] | None = None,
+        translated: Sequence[list[Message]] = (),
+    ) -> Translated[M]:  # fmt: skip
+        """Translates what is new since `before`, an earlier state of the same history; all of it without one.
+
+        `translated`: every message in the wire's terms, where that was done already.
+        """
+        kept = 0 if before is None else before.untouched.unchanged(messages, before.visible)
+        whole = before is not None and kept == len(before.sizes)
+        if before is None:
+            made = cls(codec, Untouched().grown(messages, 0), [], [], [])
+        else:
+            upto = len(before.wire) if whole else sum(before.sizes[:kept])
+            made = cls(
+                codec, before.untouched.grown(messages, kept), before.wire[:upto], before.sources[:upto],
+                before.sizes[:kept], known=upto if whole else 0, kept=kept,
+                silent=before.silent[: bisect_left(before.silent, kept)], index=before.index if whole else Index(),
+            )  # fmt: skip
+        for at in range(kept, len(made.originals)):
+            parts = translated[at] if translated else codec.to_wire(made.originals[at])
             made.wire += parts
             made.sources += [at] * len(parts)
             made.sizes.append(len(parts))
+            if not parts:
+                made.silent.append(at)
+        if before is not None and not whole and made.wire[: len(before.wire)] == before.wire:
+            # Made anew, but it says the same.
+            made.index = before.index
         return made
+
+    @property
+    def originals(self) -> list[M]:
+        return self.untouched.originals
+
+    @property
+    def fresh(self) -> list[M]:
+        """Originals that were translated now: new ones, and those made anew or changed."""
+        return self.originals[self.kept :]
 
     def back(self, view: Sequence[Message]) -> list[M]:
         """The view in the framework's messages; the originals themselves wherever nothing of them changed.
@@ -64,7 +124,9 @@ class Translated(Generic[M]):
         """
         out: list[M] = []
         done = -1
-        for source, run, whole in self._runs(view):
+        runs = list(self._runs(view))
+        self.visible = sorted({source for source, _, _ in runs if source is not None})
+        for source, run, whole in runs:
             if source is None:
                 out += self.codec.from_wire(unmarked(run), None)
                 continue
@@ -76,7 +138,8 @@ class Translated(Generic[M]):
 
     def _silent(self, after: int, before: int) -> list[M]:
         """Originals between two positions that no wire message stands for."""
-        return [self.originals[at] for at in range(after + 1, before) if not self.sizes[at]]
+        first = bisect_right(self.silent, after)
+        return [self.originals[at] for at in self.silent[first : bisect_left(self.silent, before, first)]]
 
     def _runs(self, view: Sequence[Message]) -> Iterator[tuple[int | None, list[Message], bool]]:
         """(source, messages, all of it unchanged) for messages of one source in a row."""
@@ -95,7 +158,6 @@ class Translated(Generic[M]):
 
     def _origins(self, view: Sequence[Message]) -> list[tuple[int | None, bool]]:
         """For each message of the view: where it came from, and whether it is as it came. Order is kept."""
-        callers: dict[tuple[str, Any], list[int]] | None = None
         found: list[tuple[int | None, bool]] = []
         last = -1
         for message in view:
@@ -105,11 +167,10 @@ class Translated(Generic[M]):
                 last = after
                 found.append((self.sources[last], True))
                 continue
+            self.index.extend(self.wire)
             names = call_names(message)
-            if names and callers is None:
-                callers = self._callers()
-            near = sorted({at for name in names for at in (callers or {}).get(name, ()) if at > last})
-            places = near if names else range(after, len(self.wire))
+            near = sorted({at for name in names for at in _behind(self.index.named.get(name, ()), last)})
+            places = near if names else _behind(self.index.others.get(_beginning(message), ()), last)
             same = next((at for at in places if _same(self.wire[at], message)), None)
             at = same if same is not None else next(iter(near), None)
             if at is None and isinstance(message.get("content"), list):
@@ -128,12 +189,24 @@ class Translated(Generic[M]):
                 return at
         return None
 
-    def _callers(self) -> dict[tuple[str, Any], list[int]]:
-        callers: dict[tuple[str, Any], list[int]] = {}
-        for at, message in enumerate(self.wire):
-            for name in call_names(message):
-                callers.setdefault(name, []).append(at)
-        return callers
+
+def _behind(places: Sequence[int], last: int) -> Sequence[int]:
+    return places[bisect_right(places, last) :]
+
+
+def _beginning(message: Message) -> Any:
+    """The same for messages that are the same but for cache marks; cheap to compare."""
+    content = message.get("content")
+    if isinstance(content, list):
+        first = content[0] if content else None
+        text = first.get("text") if isinstance(first, dict) else None
+        content = (len(content), text if isinstance(text, str) else None)
+    told = (message.get("type"), message.get("id"), message.get("role"))
+    return *(one if isinstance(one, str) else None for one in told), content if _plain(content) else None
+
+
+def _plain(content: Any) -> bool:
+    return isinstance(content, str | tuple)
 
 
 def call_names(message: Message) -> list[tuple[str, Any]]:

@@ -111,7 +111,7 @@ class FoldawayContext(ChatCompletionContext, Component[FoldawayContextConfig]): 
 
 
 class RecallArguments(BaseModel):
-    ids: str = Field(description="ids, ranges or words")
+    ids: str = Field(description="words to look for, or ids or ranges")
     find: str | None = Field(default=None, description="only the part about these words")
 
 

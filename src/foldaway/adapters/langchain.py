@@ -78,6 +78,7 @@ class FoldawayMiddleware(AgentMiddleware):  # type: ignore[misc, type-arg, unuse
             folded = self.folding.fold(request.messages, **self._call(request))
         except OverBudget as error:
             raise overflow(error) from error
+        self._look_around(request, folded)
         response = handler(self._managed(request, folded))
         self.folding.report(folded, _usage(response))
         return response
@@ -89,6 +90,7 @@ class FoldawayMiddleware(AgentMiddleware):  # type: ignore[misc, type-arg, unuse
             folded = await self.folding.afold(request.messages, **self._call(request))
         except OverBudget as error:
             raise overflow(error) from error
+        self._look_around(request, folded)
         response = await handler(self._managed(request, folded))
         self.folding.report(folded, _usage(response))
         return response
@@ -136,7 +138,9 @@ class FoldawayMiddleware(AgentMiddleware):  # type: ignore[misc, type-arg, unuse
         thinking = getattr(request.model, "thinking", None)
         if isinstance(thinking, Mapping) and thinking.get("type") in ("enabled", "adaptive"):
             self.folding.keep_thinking()
-        for manager in managers(request.messages, request.model):
+
+    def _look_around(self, request: ModelRequest[Any], folded: Folded[BaseMessage]) -> None:
+        for manager in managers(folded.fresh, request.model):
             self.folding.warn(TWO_MANAGERS.format(manager))
 
 

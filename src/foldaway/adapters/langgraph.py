@@ -67,26 +67,25 @@ class PreModelHook(RunnableLambda):  # type: ignore[misc, type-arg, unused-ignor
     def _hook(self, state: Any, config: RunnableConfig) -> dict[str, Any]:
         messages = self._messages(state)
         try:
-            return _shown(self.folding.fold(messages, **self._call(config)))
+            return self._shown(self.folding.fold(messages, **self._call(config)))
         except OverBudget as error:
             raise overflow(error) from error
 
     async def _ahook(self, state: Any, config: RunnableConfig) -> dict[str, Any]:
         messages = self._messages(state)
         try:
-            return _shown(await self.folding.afold(messages, **self._call(config)))
+            return self._shown(await self.folding.afold(messages, **self._call(config)))
         except OverBudget as error:
             raise overflow(error) from error
 
     def _messages(self, state: Any) -> list[BaseMessage]:
         messages: list[BaseMessage] = state[self._key] if isinstance(state, Mapping) else getattr(state, self._key)
-        for manager in managers(messages, None):
-            self.folding.warn(TWO_MANAGERS.format(manager))
         return messages
 
     def _call(self, config: Mapping[str, Any]) -> dict[str, Any]:
         return {"key": thread_key(config), "system": self._system, "tools": self._definitions or None}
 
-
-def _shown(folded: Folded[BaseMessage]) -> dict[str, Any]:
-    return {"llm_input_messages": folded.messages}
+    def _shown(self, folded: Folded[BaseMessage]) -> dict[str, Any]:
+        for manager in managers(folded.fresh, None):
+            self.folding.warn(TWO_MANAGERS.format(manager))
+        return {"llm_input_messages": folded.messages}

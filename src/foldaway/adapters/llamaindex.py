@@ -172,7 +172,7 @@ async def _managed(messages: list[ChatMessage], tools: Sequence[Any]) -> tuple[l
 
 
 class RecallArguments(BaseModel):
-    ids: str = Field(description="ids, ranges or words")
+    ids: str = Field(description="words to look for, or ids or ranges")
     find: str = Field(default="", description="only the part about these words")
 
 

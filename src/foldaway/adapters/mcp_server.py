@@ -43,7 +43,7 @@ MOST_HITS = 50
 class SessionTools:
     """What the tools do, as text for a model. Safe from several threads; what others write to the session is seen.
 
-    The other way round, a session that is open elsewhere learns of a pin only when it is next opened.
+    The other way round, a session that is open elsewhere learns of a pin with its next view.
     Opening costs one pass over the session; a call after that costs what is new in the store, and a pass where there is
     something.
     """
@@ -72,7 +72,7 @@ class SessionTools:
             number = _number(item)
             (session.pin if on else session.unpin)(number)
             what = "stays in full sight" if on else "may be folded again"
-            return f"#{number} {what}, from when the session is next opened."
+            return f"#{number} {what}, from the next call on."
 
         return self._answer(act)
 

@@ -8,12 +8,15 @@ The conversation keeps all its events: no `Condensation` takes any of them out. 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from operator import is_
 from typing import Any
 
 from foldaway.adapters._base import ContextWarning, Folded, Folding, missing
 from foldaway.errors import OverBudget
+from foldaway.linking.declared import Declaration, declaration_of
 from foldaway.model.wire import Message as WireMessage
 from foldaway.session import Session
 
@@ -25,7 +28,7 @@ try:
     from openhands.sdk.event.types import SourceType
     from openhands.sdk.llm import ImageContent, Message, MessageToolCall, TextContent
     from openhands.sdk.llm.exceptions import LLMContextWindowExceedError
-    from pydantic import Field, PrivateAttr
+    from pydantic import Field, PrivateAttr, field_validator
 except ImportError as error:
     raise missing("openhands", error) from error
 
@@ -108,8 +111,16 @@ class FoldawayCondenser(PipelinableCondenserBase):  # type: ignore[misc, unused-
     session: str | None = None
     settings: dict[str, Any] = Field(default_factory=dict)
     """Of `foldaway.Session`, as JSON has them."""
+    declared: list[dict[str, Any]] = Field(default_factory=list)
+    """What tools read and produce: functions under `@foldaway.tool`, kept as `{"tool", "reads", "produces"}`."""
     _folding: Any = PrivateAttr(default=None)
     _last: Any = PrivateAttr(default=None)
+    _units: Any = PrivateAttr(default_factory=list)
+
+    @field_validator("declared", mode="before")
+    @classmethod
+    def _as_fields(cls, given: Any) -> list[Any]:
+        return [asdict(declaration_of(one)) if callable(one) else one for one in given]
 
     @property
     def folding(self) -> Folding[Unit]:
@@ -117,6 +128,10 @@ class FoldawayCondenser(PipelinableCondenserBase):  # type: ignore[misc, unused-
         if self._folding is None:
             settings = {"recall": "directive", **self.settings}
             self._folding = Folding(OpenHandsEvents(), budget=self.budget, store=self.store, **settings)
+            for one in self.declared:
+                self._folding.declare(
+                    Declaration(tool=one["tool"], reads=tuple(one["reads"]), produces=tuple(one["produces"]))
+                )
         made: Folding[Unit] = self._folding
         return made
 
@@ -131,14 +146,18 @@ class FoldawayCondenser(PipelinableCondenserBase):  # type: ignore[misc, unused-
         if view.unhandled_condensation_request and self._squeezed():
             # Forgets nothing: it tells the conversation that the request was dealt with.
             return Condensation(llm_response_id="foldaway")
-        if any(isinstance(event, CondensationSummaryEvent) for event in view.events):
-            self.folding.warn(SUMMARISED)
         folded = self._fold(view, agent_llm)
+        if any(isinstance(event, CondensationSummaryEvent) for unit in folded.fresh for event in unit.events):
+            self.folding.warn(SUMMARISED)
         self._last = folded
         if not folded.changed:
             return view
         events = [event for unit in folded.messages for event in unit.events]
         return View(events=events, unhandled_condensation_request=view.unhandled_condensation_request)
+
+    async def acondense(self, view: View, agent_llm: Any = None) -> View | Condensation:
+        """`condense` in a thread: a first look at a long conversation takes a while."""
+        return await asyncio.to_thread(self.condense, view, agent_llm)
 
     # -- inside
 
@@ -146,9 +165,11 @@ class FoldawayCondenser(PipelinableCondenserBase):  # type: ignore[misc, unused-
         budgeted = self.budget is not None or "window" in self.settings
         window = None if budgeted else getattr(agent_llm, "effective_max_input_tokens", None)
         model = str(getattr(agent_llm, "model", "") or "").rpartition("/")[2]
+        # The same units for the same events: what is known is told by identity.
+        self._units = units(view.events, self._units)
         try:
             return self.folding.fold(
-                units(view.events), key=self.session, tools=_tools(view.events), model=model, window=window
+                self._units, key=self.session, tools=_tools(view.events), model=model, window=window
             )
         except OverBudget as error:
             raise ContextOverflow(error) from error
@@ -163,20 +184,25 @@ class FoldawayCondenser(PipelinableCondenserBase):  # type: ignore[misc, unused-
         return True
 
 
-def units(events: Sequence[Any]) -> list[Unit]:
-    """Events by the messages they become. Linear."""
+def units(events: Sequence[Any], before: Sequence[Unit] = ()) -> list[Unit]:
+    """Events by the messages they become; the very units of `before` where their events are the same. Linear."""
     found: list[list[Any]] = []
     for event in events:
-        before = found[-1][-1] if found else None
+        last = found[-1][-1] if found else None
         if (
             isinstance(event, ActionEvent)
-            and isinstance(before, ActionEvent)
-            and before.llm_response_id == event.llm_response_id
+            and isinstance(last, ActionEvent)
+            and last.llm_response_id == event.llm_response_id
         ):
             found[-1].append(event)
         else:
             found.append([event])
-    return [Unit(tuple(group)) for group in found]
+    known = [*before, *[None] * max(0, len(found) - len(before))]
+    return [
+        unit if unit is not None and len(unit.events) == len(group) and all(map(is_, unit.events, group))
+        else Unit(tuple(group))
+        for group, unit in zip(found, known, strict=False)
+    ]  # fmt: skip
 
 
 def _tools(events: Sequence[Any]) -> list[dict[str, Any]] | None:
