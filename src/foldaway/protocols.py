@@ -361,7 +361,7 @@ class Memories(Protocol):
         ...
 
     def pool_members(self, reader: Reader, pool: str) -> dict[str, str]:
-        """"user:NAME", "group:NAME" or "public" -> "reader", "writer" or "owner"; {} for who is no member."""
+        """ "user:NAME", "group:NAME" or "public" -> "reader", "writer" or "owner"; {} for who is no member."""
         ...
 
     def grant_pool(self, reader: Reader, pool: str, roles: Mapping[str, str]) -> None:

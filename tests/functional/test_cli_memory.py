@@ -75,3 +75,64 @@ def test_what_cannot_be_used_is_said_in_one_line(tmp_path: Path, foldaway: Any) 
     assert (ran.code, "no store at" in ran.talk) == (1, True)
     assert not (tmp_path / "none.db").exists()
     assert foldaway("memory", "list", "--store", "memory:").refused("in its process only")
+
+
+def test_what_was_forgotten_stays_out_until_it_is_lifted(url: str, foldaway: Any) -> None:
+    mine = ("--store", url, "--user", "ann")
+    learned = foldaway("memory", "learn", *mine, "--session", "one", "--json").json["learned"]
+    wish = next(row for row in learned if row["kind"] == "preference")
+    gone = foldaway("memory", "forget", wish["id"], *mine)
+    assert (gone.code, gone.text) == (0, "1 memories deleted\n")
+    assert "made from the same item, and still there" in gone.talk
+    assert "Never push to main." in gone.talk
+    again = foldaway("memory", "learn", *mine, "--session", "one", "--json").json
+    (left_out,) = again["forgotten"]
+    assert again["learned"] == []
+    listed = foldaway("memory", "forgotten", *mine)
+    assert listed.text.startswith(left_out["tombstone"])
+    assert "tabs" not in listed.text
+    assert foldaway("memory", "forgotten", "--store", url, "--user", "bob").talk == "nothing was forgotten\n"
+    assert foldaway("memory", "lift", left_out["tombstone"], "--store", url, "--user", "bob").code == 1
+    assert foldaway("memory", "lift", *mine).code == 2
+    assert foldaway("memory", "lift", left_out["tombstone"], *mine).text == "1 tombstones lifted\n"
+    back = foldaway("memory", "learn", *mine, "--session", "one", "--json").json["learned"]
+    assert [row["text"] for row in back] == ["I prefer tabs over spaces."]
+    foldaway("memory", "forget", wish["id"], *mine)
+    assert foldaway("memory", "lift", "--all", *mine, "--json").json == {"lifted": 1}
+
+
+def test_a_pool_is_looked_after_by_its_owner_alone(url: str, foldaway: Any) -> None:
+    def ask(command: str, *words: str, user: str = "ann") -> Any:
+        return foldaway("pool", command, *words, "--store", url, "--user", user)
+
+    assert ask("create", "team").code == 0
+    assert "already" in ask("create", "team", user="bob").talk
+    assert ask("grant", "team", "bob", "group:crew", "--role", "writer").code == 0
+    assert ask("members", "team", user="bob").text.split() == "writer group:crew owner user:ann writer user:bob".split()
+    assert ask("list", "--json", user="bob").json == ["team"]
+    for user in ("bob", "eve"):
+        for command in (("grant", "team", "eve"), ("revoke", "team", "ann"), ("drop", "team")):
+            refused = ask(*command, user=user)
+            assert refused.code != 0
+            assert refused.talk.startswith("error: pool 'team' is not")
+            assert "Traceback" not in refused.talk
+    assert ask("members", "team", user="eve").code == 1
+    assert ask("revoke", "team", "bob").code == 0
+    assert ask("list", "--json", user="bob").json == []
+    assert ask("grant", "team", "bob", "--role", "boss").code == 2
+    assert ask("drop", "team").text == "pool 'team' deleted, with 0 memories\n"
+    assert ask("list", "--json").json == []
+
+
+def test_a_session_is_deleted_with_what_it_left(url: str, foldaway: Any, tmp_path: Path) -> None:
+    mine = ("--store", url, "--user", "ann")
+    foldaway("memory", "learn", *mine, "--session", "one")
+    assert foldaway("store", "delete", url, "--user", "bob", "--session", "one").code != 0
+    assert foldaway("store", "delete", url, "--user", "ann", "--session", "one", "--session", "two").code != 0
+    assert "I prefer tabs" in foldaway("memory", "list", *mine).text
+    done = foldaway("store", "delete", url, "--user", "ann", "--session", "one", "--memories", "--json").json
+    assert done["sessions"] == 1
+    assert done["memories"] >= 4
+    data = b"".join(path.read_bytes() for path in sorted(tmp_path.iterdir()))
+    for word in (b"left-pad", b"tabs over", b"8081", b"ann"):
+        assert word not in data

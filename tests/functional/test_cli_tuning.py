@@ -40,6 +40,13 @@ def test_efficiency_has_a_row_for_each_policy(session: str) -> None:
     assert all(len(row["parts"]) == 11 for row in rows)
 
 
+def test_recall_is_measured_on_bundled_sessions_and_kept(tmp_path: Path) -> None:
+    _, stdout, _ = lab("recall", "--bundled", "--each", "2", "-o", str(tmp_path))
+    kept = json.loads((tmp_path / "recall.json").read_text("utf-8"))
+    assert {row["kind"] for row in kept["rates"]} == {line.split()[0] for line in stdout.splitlines()[1:]}
+    assert all(0 <= row["at_1"] <= row["at_3"] <= 1 for row in kept["rates"])
+
+
 @pytest.mark.parametrize("wrong", [["--parameter", "window"], ["--policy", "lru"], ["--policy", "lru,auto"]])
 def test_a_sweep_that_makes_no_sense_is_refused(session: str, wrong: list[str]) -> None:
     result = CliRunner().invoke(app, ["lab", "sweep", session, *wrong], standalone_mode=False)

@@ -54,16 +54,19 @@ def test_a_client_that_does_not_take_turns_gets_no_messages_joined(world: Worlds
 
 
 def test_messages_with_more_than_words_are_never_joined() -> None:
-    call = {"role": "assistant", "content": "x", "tool_calls": [{"id": "1"}]}
+    call: dict[str, Any] = {"role": "assistant", "content": "x", "tool_calls": [{"id": "1"}]}
     named = [{"role": "user", "content": "a", "name": "ann"}, {"role": "user", "content": "b", "name": "bob"}]
-    for messages in ([{"role": "assistant", "content": "w"}, call], named, [{"role": "tool", "content": "r"}] * 2):
+    rows: list[list[dict[str, Any]]] = [
+        [{"role": "assistant", "content": "w"}, call], [*named], [{"role": "tool", "content": "r"}] * 2,
+    ]  # fmt: skip
+    for messages in rows:
         assert takes_turns(messages)
         assert taking_turns(messages) == messages
 
 
 def test_words_and_pictures_are_joined_in_their_order() -> None:
     picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
-    messages = [{"role": "user", "content": "a"}, {"role": "user", "content": [picture]}]
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "a"}, {"role": "user", "content": [picture]}]
     (joined,) = taking_turns(messages)
     assert joined["content"] == [{"type": "text", "text": "a"}, picture]
     assert messages[0] == {"role": "user", "content": "a"}

@@ -21,8 +21,8 @@ from foldaway.model.wire import Message
 from foldaway.protocols import SessionKey
 
 HASH_BYTES = 16
-MOST_KEPT = 200_000
-"""Links kept in memory, about 200 bytes each; older ones are asked of the store."""
+MOST_KEPT = 50_000
+"""Links kept in memory, about 450 bytes each; older ones are asked of the store."""
 MOST_ANSWERS = 1_000
 """Answers kept in memory for requests that continue them by id."""
 

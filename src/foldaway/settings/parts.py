@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from foldaway.engine.planner import Policy
 from foldaway.errors import SettingsError
 from foldaway.protocols import Store
+
+if TYPE_CHECKING:
+    from foldaway.stores.encryption import Keys
 
 BUILT_IN = {
     "ace": "foldaway.policies.ace:Ace",
@@ -24,6 +27,9 @@ BUILT_IN = {
     "window": "foldaway.policies.window:Window",
 }
 """The policies this release ships; others come in by the entry-point group `foldaway.policies`."""
+
+ENCRYPT = "encrypt"
+"""Value of the setting `redact`: secrets are stored encrypted, with keys from the environment."""
 
 NEEDS_THE_FUTURE = frozenset({"oracle"})
 """Policies that only a replay of a recorded session can run: they are told what its coming steps need."""
@@ -77,3 +83,23 @@ def make_store(store: str | Store | None, *, clock: Any = None) -> Store | None:
 
         return PostgresStore(store, clock=clock)
     raise SettingsError(f"store {store!r}: expected sqlite:///PATH, postgresql://... or memory:")
+
+
+def make_guarded(store: Store, redact: bool | str | Keys) -> Store:
+    """The store as a session uses it: as it is, with secrets kept out (True), or with secrets encrypted.
+
+    Encrypted with `Keys`, or ("encrypt") with those that the environment names: `FOLDAWAY_ENCRYPTION_KEY_FILE`.
+    Raises SettingsError where there is no usable key, MissingExtra.
+    """
+    from foldaway.stores.encryption import EncryptingStore, Keys
+    from foldaway.stores.redaction import RedactingStore
+
+    if redact is False:
+        return store
+    if redact is True:
+        return RedactingStore(store)
+    if redact == ENCRYPT:
+        return EncryptingStore(store, Keys.from_environment())
+    if isinstance(redact, Keys):
+        return EncryptingStore(store, redact)
+    raise SettingsError(f"redact {str(redact)[:20]!r}: expected True, False, {ENCRYPT!r} or Keys")

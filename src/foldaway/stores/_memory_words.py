@@ -164,19 +164,22 @@ def _look_up_rarest(
 
     In how many memories each word may stand is judged by one block in the middle.
     """
+    known = _look_up_whole(db, found, wanted, statistics, blocks)
     middle = blocks[len(blocks) // 2]
     others = [block for block in blocks if block != middle]
     times = max(1.0, (statistics.last - statistics.first + 1) / BLOCK_ROWS)
+    open_ones = [term for term in wanted if term not in known]
     for limit in (COMMON, _VERY * COMMON):
-        some = _holders(db, found.scope, wanted, max(1, int(limit / times)), [middle])
-        in_middle = dict(zip(wanted, some, strict=True))
-        rare = [term for term in wanted if not in_middle[term].reach]
+        some = _holders(db, found.scope, open_ones, max(1, int(limit / times)), [middle]) if open_ones else []
+        in_middle = dict(zip(open_ones, some, strict=True))
+        rare = [term for term in open_ones if not in_middle[term].reach]
         if rare:
             break
     counts = {
         term: statistics.memories if holders.reach else round(len(holders.rows) * times)
         for term, holders in in_middle.items()
     }
+    counts |= known
     rare.sort(key=lambda term: counts[term])
     alone = _look_up_alone(db, found, rare, in_middle, counts, others)
     together: dict[_words.Term, list[int]] = {term: [] for term in rare if term not in alone}
@@ -189,6 +192,22 @@ def _look_up_rarest(
         found.add(term, sorted([*in_middle[term].rows, *rows]))
     found.common = [term for term in wanted if term not in found.rows]
     return counts
+
+
+def _look_up_whole(
+    db: Transaction, found: _Found, wanted: Sequence[_words.Term], statistics: _Statistics, blocks: Sequence[int]
+) -> dict[_words.Term, int]:
+    """Find by words with signs in them (ids, paths), not by parts of these; what need not be looked up any more."""
+    signed = [term for term in wanted if not term.text.isalnum()]
+    whole: dict[_words.Term, int] = {}
+    for term, holders in zip(signed, _holders(db, found.scope, signed, _ALONE, blocks), strict=True) if signed else ():
+        if holders.rows:
+            found.add(term, holders.rows)
+            if found.rows[term]:
+                whole[term] = len(holders.rows)
+    parts = [term for term in wanted if any(term.text in one.text for one in whole) and term not in whole]
+    # Beside the whole a part tells nothing: as a word of all memories would.
+    return dict.fromkeys(parts, statistics.memories) | whole
 
 
 def _look_up_alone(

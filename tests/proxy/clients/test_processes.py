@@ -79,8 +79,9 @@ def serve(kit: Any, tmp_path: Path) -> Iterator[Callable[[ScriptedUpstream], Ser
     def start(upstream: ScriptedUpstream) -> Served:
         behind = kit.listening(upstream)
         made.append(behind)
-        made.append(Served(behind.url, f"sqlite:///{tmp_path / 's.db'}"))
-        return made[-1]
+        served = Served(behind.url, f"sqlite:///{tmp_path / 's.db'}")
+        made.append(served)
+        return served
 
     yield start
     for each in reversed(made):
