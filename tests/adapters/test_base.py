@@ -63,6 +63,16 @@ def wire_of(messages: Sequence[Letter]) -> list[Message]:
 
 
 class TestFold:
+    def test_a_model_that_the_user_named_counts_whatever_the_framework_calls_it(self) -> None:
+        given = letters(40)
+        named = Folding(Letters(), budget=1500, model="gpt-4o").fold(given, key="a", model="nobody/knows-this")
+        plain = Folding(Letters(), budget=1500).fold(given, key="a", model="gpt-4o")
+        other = Folding(Letters(), budget=1500).fold(given, key="a", model="nobody/knows-this")
+        assert named.view is not None
+        assert plain.view is not None
+        assert other.view is not None
+        assert named.view.tokens == plain.view.tokens != other.view.tokens
+
     def test_unchanged_messages_are_the_objects_that_came_and_the_rest_is_valid(self) -> None:
         given = letters(40)
         folded = Folding(Letters(), budget=1500).fold(given, key="a")

@@ -280,8 +280,12 @@ def clerk(system: str, fact: str, question: str) -> list[dict[str, Any]]:
     ]
     for n in range(1, FACT_PAGES + 1):
         told += called(n, "next_page", {}, log_page(n, fact))
-    # What the user says to an answer comes back as its result.
-    return [*told, *called(99, "answer", {"text": "I have read all pages."}, question)]
+    # What the user says to an answer comes back as its result. After one answer alone so small a model repeats it.
+    said = ("I have read all pages.", "The last page was page 24.", "No, nothing came after it.")
+    heard = ("Which page was the last one?", "Did anything come after it?", question)
+    for number, (text, reply) in enumerate(zip(said, heard, strict=True), FACT_PAGES + 1):
+        told += called(number, "answer", {"text": text}, reply)
+    return told
 
 
 def answer_by_calls(url: str, told: list[dict[str, Any]], seed: int, budget: int | None = None) -> str:

@@ -120,10 +120,13 @@ class Folding(Generic[M]):
         """What the model is to see of this history. `system` and `tools` count, in the codec's format.
 
         Our own recall tool among `tools` is counted anyway. `model` (for its tokens and window), `window` and
-        `max_output_tokens` (taken off the window) serve where no budget was given. Raises OverBudget where nothing
-        valid fits, and SettingsError; whatever else fails, the history goes out as it came, with a warning.
+        `max_output_tokens` (taken off the window) serve where no budget was given; a `model=` of the settings goes
+        first. Raises OverBudget where nothing valid fits, and SettingsError; whatever else fails, the history goes out
+        as it came, with a warning.
         """
         messages = list(messages)
+        # What the user said of the model stands above what a framework calls it.
+        model = "" if self._settings.get("model") else model
         try:
             desk, translated = self._desk(key, messages)
         except (OverBudget, SettingsError):

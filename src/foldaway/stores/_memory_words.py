@@ -168,19 +168,12 @@ def _look_up_rarest(
     middle = blocks[len(blocks) // 2]
     others = [block for block in blocks if block != middle]
     times = max(1.0, (statistics.last - statistics.first + 1) / BLOCK_ROWS)
-    open_ones = [term for term in wanted if term not in known]
-    for limit in (COMMON, _VERY * COMMON):
-        some = _holders(db, found.scope, open_ones, max(1, int(limit / times)), [middle]) if open_ones else []
-        in_middle = dict(zip(open_ones, some, strict=True))
-        rare = [term for term in open_ones if not in_middle[term].reach]
-        if rare:
-            break
-    counts = {
+    in_middle = _look_up_middle(db, found.scope, [term for term in wanted if term not in known], times, middle)
+    counts = known | {
         term: statistics.memories if holders.reach else round(len(holders.rows) * times)
         for term, holders in in_middle.items()
     }
-    counts |= known
-    rare.sort(key=lambda term: counts[term])
+    rare = sorted((term for term in in_middle if not in_middle[term].reach), key=lambda term: counts[term])
     alone = _look_up_alone(db, found, rare, in_middle, counts, others)
     together: dict[_words.Term, list[int]] = {term: [] for term in rare if term not in alone}
     if together:
@@ -192,6 +185,19 @@ def _look_up_rarest(
         found.add(term, sorted([*in_middle[term].rows, *rows]))
     found.common = [term for term in wanted if term not in found.rows]
     return counts
+
+
+def _look_up_middle(
+    db: Transaction, scope: Scope, terms: Sequence[_words.Term], times: float, middle: int
+) -> dict[_words.Term, Holders]:
+    """Where these words stand in one block; of common ones no rows, but where all are common."""
+    found: dict[_words.Term, Holders] = {}
+    for limit in (COMMON, _VERY * COMMON) if terms else ():
+        holders = _holders(db, scope, terms, max(1, int(limit / times)), [middle])
+        found = dict(zip(terms, holders, strict=True))
+        if not all(each.reach for each in holders):
+            break
+    return found
 
 
 def _look_up_whole(

@@ -124,6 +124,8 @@ class Mirror:
         self._codes = np.empty((len(_sealed.CODED), 0), dtype=np.uint32)
         self._numbers = np.empty((0, 0), dtype=np.int8)
         self._signs = np.empty((_signs.WORDS, 0), dtype=np.uint64)
+        self._signed = 0
+        """Up to this position signs are worked out."""
         self._order: _Positions | None = None
         self._ordered = self._rows
 
@@ -165,7 +167,10 @@ class Mirror:
             self._numbers = numbers
         self._rows[start:end], self._steps[start:end] = piece.rows, piece.steps
         self._codes[:, start:end], self._numbers[start:end] = piece.codes, piece.numbers
-        self._signs[:, start:end] = piece.signs.T
+        if piece.signs is not None:
+            self._sign(start)
+            self._signs[:, start:end] = piece.signs.T
+            self._signed = end
         self._count, self._order, self._last = end, None, piece.last
 
     def erase(self, rows: Sequence[int]) -> None:
@@ -188,6 +193,7 @@ class Mirror:
         self._rows, self._steps, self._numbers = self._rows[live], self._steps[live], self._numbers[live]
         self._codes, self._signs = self._codes[:, live], np.ascontiguousarray(self._signs[:, live])
         self._count, self._holes, self._order = len(live), 0, None
+        self._signed = int(np.searchsorted(live, self._signed))
 
     # What is asked
 
@@ -254,10 +260,18 @@ class Mirror:
         compared = max(2 * limit, LEAST_SHORTLIST, min(SHORTLIST, count // 16))
         numbers, _ = _sealed.quantised(query[None, :])
         asked = _signs.signs_of_one(numbers[0])
+        self._sign(self._count)
         words = self._signs[:, : self._count]
         if positions is not None:
             return positions[_signs.nearest(words[:, positions], asked, compared, None)]
         return _signs.nearest(words, asked, compared, allowed)
+
+    def _sign(self, upto: int) -> None:
+        """Work out the signs that are missing before this position."""
+        for start in range(self._signed, upto, _sealed.PIECE):
+            end = min(start + _sealed.PIECE, upto)
+            self._signs[:, start:end] = _signs.signs_of(self._numbers[start:end]).T
+        self._signed = max(self._signed, upto)
 
     def _products(self, positions: _Positions, query: _Floats) -> _Floats:
         """Of the query and these vectors' bytes."""

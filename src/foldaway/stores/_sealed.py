@@ -41,20 +41,20 @@ class Piece:
     codes: NDArray[np.uint32]
     """Position [column, vector]."""
     numbers: Numbers
-    signs: SignWords
-    """Position [vector, word]."""
+    signs: SignWords | None
+    """Position [vector, word]; None: not worked out yet, as few vectors are compared without."""
     last: int
     """The highest id of a vector in it, or of one that was in it."""
 
     def without(self, rows: Sequence[int]) -> Piece:
         live = ~np.isin(self.rows, np.asarray(rows, dtype=np.int64))
-        return Piece(
-            self.rows[live], self.steps[live], self.codes[:, live], self.numbers[live], self.signs[live], self.last
-        )
+        signs = None if self.signs is None else self.signs[live]
+        return Piece(self.rows[live], self.steps[live], self.codes[:, live], self.numbers[live], signs, self.last)
 
     def packed(self) -> bytes:
         parts = (self.rows.astype("<i8"), self.steps.astype("<f4"), self.codes.astype("<u4"), self.numbers)
-        return b"".join(part.tobytes() for part in (*parts, self.signs.astype("<u8")))
+        signs = signs_of(self.numbers) if self.signs is None else self.signs
+        return b"".join(part.tobytes() for part in (*parts, signs.astype("<u8")))
 
 
 def code(value: bytes) -> int:
@@ -80,7 +80,7 @@ def _piece(db: Transaction, read: Sequence[Row]) -> Piece:
     known: dict[bytes, int] = {}
     codes = [[known.get(row[at]) or known.setdefault(row[at], code(row[at])) for row in read] for at in range(3, 7)]
     rows = np.fromiter((row[1] for row in read), dtype=np.int64, count=len(read))
-    return Piece(rows, steps, np.array(codes, dtype=np.uint32), numbers, signs_of(numbers), read[-1][0])
+    return Piece(rows, steps, np.array(codes, dtype=np.uint32), numbers, None, read[-1][0])
 
 
 def _unpacked(data: bytes, count: int, last: int) -> Piece:

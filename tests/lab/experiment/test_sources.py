@@ -62,6 +62,15 @@ def test_the_source_is_the_folders_headed_by_the_format(tmp_path: Path) -> None:
     assert source_of(tmp_path / "openhands-v1" / "y.json", tmp_path, "openhands") == "openhands-v1"
 
 
+def test_a_linked_recording_lies_below_the_folder_that_names_it(tmp_path: Path) -> None:
+    kept, named = tmp_path / "kept" / "x.jsonl", tmp_path / "set" / "some-repo" / "x.jsonl"
+    for file in (kept, named):
+        file.parent.mkdir(parents=True)
+    kept.write_text("")
+    named.symlink_to(kept)
+    assert source_of(named, tmp_path / "set", "claude-code") == "claude-code/some-repo"
+
+
 def test_sessions_of_one_name_get_names_of_their_own(make_session: Callable[..., Recorded]) -> None:
     one = make_session("same", 1)
     given = [Input(one, "a"), Input(one, "b"), Input(replace(one, name="other"), "a"), Input(one, "a")]

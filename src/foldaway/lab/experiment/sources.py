@@ -36,8 +36,9 @@ def is_fitted_source(source: str) -> bool:
 
 def source_of(file: Path, root: Path | None, source_format: str) -> str:
     """The source of a file that was named, or found below `root`: its folders, headed by the format of its log."""
-    folder = file.resolve().parent
-    below = "" if root is None else folder.relative_to(root.resolve()).as_posix()
+    # Without following links: a linked recording lies below the folder that names it, wherever it is kept.
+    folder = file.absolute().parent
+    below = "" if root is None else folder.relative_to(root.absolute()).as_posix()
     name = folder.name if below in ("", ".") else below
     return name if not name or name.startswith(source_format) else f"{source_format}/{name}"
 
