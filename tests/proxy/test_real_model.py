@@ -220,7 +220,9 @@ FACT_BUDGET = 1_000
 FACT_PAGES = 24
 FACT_PAGE = 3
 MOST_CALLS = 3
-LEAST_RIGHT = 3
+LEAST_RIGHT = 6
+LARGER_BYTES = 1_000_000_000
+"""Models below this size ask, but hardly ever answer from what they got."""
 CLERK = """\
 You help in a harbour office. You read the harbour log page by page and answer questions about it in one short sentence.
 Pages that you read earlier are folded away. Before you answer, call recall with words of the question, unless a page in
@@ -340,6 +342,8 @@ def show(line: str) -> None:
 
 
 def test_the_model_asks_for_an_early_fact_that_no_view_holds(model_url: str, tmp_path: Path) -> None:
+    if Path(os.environ["FOLDAWAY_GGUF"]).stat().st_size < LARGER_BYTES:
+        pytest.skip("needs a larger model: make test-models-large")
     store = f"sqlite:///{tmp_path}"
     with calling_server(model_url) as upstream:
         # One way after the other: what two prompts in a row share is read once.
@@ -366,4 +370,4 @@ def test_the_model_asks_for_an_early_fact_that_no_view_holds(model_url: str, tmp
     show(f"of {len(FACTS)}, none with the fact in the first view: asked {asked}, brought {brought}, right {right}; ")
     show(f"right with the policy window {plain}, with a window cut by hand {cut}")
     assert plain == cut == 0
-    assert right >= LEAST_RIGHT
+    assert brought >= right >= LEAST_RIGHT

@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 
 from foldaway.adapters._desks import Desk, Desks
 from foldaway.adapters._matching import Codec, Translated
+from foldaway.adapters._prompts import as_known, as_now, surplus
 from foldaway.engine.recall_tool import DESCRIPTION, SCHEMA
 from foldaway.errors import FoldawayError, MissingExtra, OverBudget, SettingsError
 from foldaway.linking.declared import Declaration, declaration_of
@@ -246,14 +247,19 @@ class Folding(Generic[M]):
         tools: Sequence[Mapping[str, Any]] | None,
     ) -> Folded[M]:  # fmt: skip
         session = desk.session
+        history = Translated.of(self.codec, messages, desk.history, translated)
+        wire = as_known(session.messages, history.wire)
+        if wire is not history.wire:
+            system = surplus(system, wire, history.wire)
         # The session counts its own recall tool in.
         others = None if tools is None else [tool for tool in tools if tool_name(tool) != RECALL]
         session.set_prompt(system=system, tools=others)
         for made in self._declared.values():
             session.declare(made.tool, reads=made.reads, produces=made.produces)
-        history = Translated.of(self.codec, messages, desk.history, translated)
-        self._synced(desk, history)
+        self._synced(desk, history, wire)
         view = self._view(session)
+        if wire is not history.wire:
+            view = as_now(view, history.wire)
         recallable = session.folds and self.recall_by == "tool"
         # A repair alone is none of ours: the framework's own checks are to see what it made.
         untouched = not session.folds and not session.engine.injections and not self._quirks
@@ -263,15 +269,15 @@ class Folding(Generic[M]):
             fresh=history.fresh,
         )  # fmt: skip
 
-    def _synced(self, desk: Desk, history: Translated[M]) -> None:
-        """The session knows this history; and whether something else is at work on it."""
+    def _synced(self, desk: Desk, history: Translated[M], wire: list[Message]) -> None:
+        """The session knows this history, as `wire`; and whether something else is at work on it."""
         session = desk.session
         branch, engine, newest = session.branch, session.engine, session.messages[-1:]
-        session.sync(history.wire, unchanged=history.known)
+        session.sync(wire, unchanged=history.known)
         # With a store a log is made anew to take over what another process wrote, too; without one it has no branches.
         stored = self._store is not None and not desk.keyless
         parted = session.branch != branch if stored else session.engine is not engine
-        if parted and newest and newest[0] in history.wire[-NEWEST:]:
+        if parted and newest and newest[0] in wire[-NEWEST:]:
             # Not gone back to an earlier point: what is gone or changed stands before what is still there.
             desk.cut = True
         desk.history = history

@@ -9,11 +9,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foldaway.adapters._matching import Translated
+from foldaway.adapters._prompts import as_known
 from foldaway.errors import RecallError, SettingsError
 from foldaway.model.jsonlike import unmarked
 from foldaway.model.wire import Message
 from foldaway.session import Session
 
+TELLING = 2
+"""Prompt and first question: other agents may begin with the same. From then on another prompt tells no more."""
 Open = Callable[[str | None], Session]
 """Opens the session of a conversation; None: one that has no key, so nothing of it is stored."""
 
@@ -127,6 +130,8 @@ class Desks:
 
 
 def _begins(history: Sequence[Message], known: Sequence[Message]) -> bool:
+    if len(known) > TELLING:
+        history = as_known(known, list(history))
     # Conversations that began alike differ at the end, so the last message is looked at first.
     if known and not _same(known[-1], history[len(known) - 1]):
         return False

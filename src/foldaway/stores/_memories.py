@@ -66,7 +66,7 @@ class SqlMemories(SqlBase):
         """
         with self._looking(reader) as (db, who):
             found = memory_words.search(db, self._scopes(who, among), query, limit, self._vectors.passing)
-            return _public(db, found)
+        return [(public_id(handle), score) for handle, score in found]
 
     def by_vector(
         self, reader: Reader, among: Filter, model: str, vector: Sequence[float], limit: int

@@ -94,8 +94,8 @@ def few(db: Transaction, scope: Scope) -> list[int] | None:
 
 def search(
     db: Transaction, among: Sequence[Scope], query: str, limit: int, passing: Passing
-) -> list[tuple[int, float]]:
-    """(row, score), best first; equal scores: the later row first."""
+) -> list[tuple[bytes, float]]:
+    """(handle, score), best first; equal scores: the later row first."""
     wanted = _words.query_terms(query)
     if not wanted or limit <= 0:
         return []
@@ -111,7 +111,7 @@ def search(
     enough = max(_LEAST_CANDIDATES, 4 * limit)
     rank = _Rank(_words.normal(query), words / max(texts, 1), weights, enough, passing)
     ranked = [(-score, -row) for part in found for row, score in rank.scores(db, part)]
-    return [(-row, -score) for score, row in heapq.nsmallest(limit, ranked)]
+    return [(rank.handles[-row], -score) for score, row in heapq.nsmallest(limit, ranked)]
 
 
 def _look_up(
@@ -294,6 +294,8 @@ class _Rank:
     enough: int
     """Candidates that are scored exactly: the most promising ones that the filter admits."""
     passing: Passing
+    handles: dict[int, bytes] = field(default_factory=dict)
+    """Of the rows that were scored."""
 
     def scores(self, db: Transaction, found: _Found) -> list[tuple[int, float]]:
         if found.to_read:
@@ -314,13 +316,12 @@ class _Rank:
         return scored
 
     def _read(self, db: Transaction, found: _Found, rows: Sequence[int], most: int) -> list[tuple[int, float]]:
-        columns, scope = "m.id, m.words, m.subject, m.packed, m.data", found.scope
+        columns, scope = "m.id, m.handle, m.words, m.subject, m.packed, m.data", found.scope
         wanted = set(rows)
         holders = [(term, wanted.intersection(held)) for term, held in found.rows.items()]
         scored: list[tuple[int, float]] = []
-        for row, words, subject, packed, data in db.memories_in_order(
-            columns, rows, scope.condition, scope.values, most
-        ):
+        read = db.memories_in_order(columns, rows, scope.condition, scope.values, most)
+        for row, handle, words, subject, packed, data in read:
             key, text = text_of(bytes(subject)), unpack(packed, bytes(data))
             searched = _words.normal(f"{key}\n{text}" if key else text)
             held = {term: self.weights[term] for term, holding in holders if row in holding}
@@ -328,4 +329,5 @@ class _Rank:
             if held:
                 score = _words.score(searched, words, self.average_words, self.needle, held)
                 scored.append((row, round(score, 9)))
+                self.handles[row] = bytes(handle)
         return scored

@@ -23,7 +23,7 @@ def check_sent(proxied: Any, budget: int = BUDGET) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_early_fact_is_recalled_and_the_agent_sees_none_of_it(kind: str, kit: Any, proxied: Proxied) -> None:
-    task = kit.task(steps=28, mixed_at=(20,))
+    task = kit.task(steps=28, mixed_at=(12,))
     made = proxied(task, budget=BUDGET)
     agent = kit.agent(kind, made)
     last = agent.run()
