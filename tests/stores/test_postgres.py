@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -558,3 +559,47 @@ def test_what_is_committed_late_is_not_overlooked_once_all_seemed_to_have_vector
         store.put_vectors("m", [(name, [0.0, 1.0]) for name, _ in store.without_vector("m", 9)])
         assert [store.without_vector("m", 9) for _ in range(4)] == [[]] * 4
         assert store._vectors._whole
+
+
+def test_a_mirror_serves_threads_that_read_and_write_at_once(
+    postgres_url: str, schema: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("numpy", reason="mirrors need numpy")
+    from foldaway.stores._mirror import Mirror
+
+    add = Mirror._add
+
+    def slowly(self: Mirror, piece: Any) -> None:
+        time.sleep(0.01)  # others come in between, if anybody can
+        add(self, piece)
+
+    monkeypatch.setattr(Mirror, "_add", slowly)
+    monkeypatch.setattr(_postgres_vectors, "INDEX_ABOVE", 10)
+    reader, rng = Reader(owner="ann"), random.Random(3)
+    failures: list[Exception] = []
+    doubled: list[int] = []
+    with PostgresStore(postgres_url, schema=schema) as store:
+
+        def told(count: int, part: int) -> None:
+            ids = store.put_memories(reader, [Memory(text=f"memory {part} {n}") for n in range(count)])
+            store.put_vectors("m", [(each, unit(*(rng.gauss(0, 1) for _ in range(8)))) for each in ids])
+
+        def searches(_: int) -> None:
+            try:
+                for _ in range(15):
+                    found = store.by_vector(reader, Filter(), "m", unit(1, 2, 3, 4, 5, 6, 7, 8), 200)
+                    doubled.append(len(found) - len({name for name, _ in found}))
+            except Exception as error:
+                failures.append(error)
+
+        told(50, 0)
+        threads = [threading.Thread(target=searches, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for part in range(1, 6):
+            told(20, part)
+        for thread in threads:
+            thread.join()
+        assert not failures
+        assert not any(doubled)
+        assert len(store.by_vector(reader, Filter(), "m", unit(1, 2, 3, 4, 5, 6, 7, 8), 200)) == 150

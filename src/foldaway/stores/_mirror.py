@@ -9,6 +9,7 @@ compared once more as it is stored.
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
@@ -40,37 +41,41 @@ _Positions = NDArray[np.int64]
 
 
 class Mirrors:
-    """The mirrors of one store."""
+    """The mirrors of one store. Safe between threads: a server runs transactions side by side, a mirror serves one."""
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._most_bytes = most_bytes
+        self._lock = threading.RLock()
         self._held: OrderedDict[tuple[int, int], Mirror] = OrderedDict()
 
     def nearest(
         self, db: Transaction, scope: Scope, model: int, vector: Sequence[float], limit: int
     ) -> list[tuple[int, float]]:
-        mirror = self._held.setdefault((model, scope.number), Mirror(model, scope.number))
-        self._held.move_to_end((model, scope.number))
-        mirror.follow(db)
         query = np.asarray(vector, dtype=np.float32)
-        found = _exactly(db, model, query, _search(db, mirror, scope, query, 2 * limit + _MORE))[:limit]
-        while len(self._held) > 1 and sum(each.bytes for each in self._held.values()) > self._most_bytes:
-            self._held.popitem(last=False)
-        return found
+        with self._lock:
+            mirror = self._held.setdefault((model, scope.number), Mirror(model, scope.number))
+            self._held.move_to_end((model, scope.number))
+            mirror.follow(db)
+            near = _search(db, mirror, scope, query, 2 * limit + _MORE)
+            while len(self._held) > 1 and self.bytes > self._most_bytes:
+                self._held.popitem(last=False)
+        return _exactly(db, model, query, near)[:limit]
 
     def passing(self, scope: Scope, rows: Sequence[int]) -> Sequence[int]:
         """These rows but for some that the filter surely does not admit."""
-        for (_, number), mirror in self._held.items():
-            if number == scope.number and scope.coded:
-                return mirror.passing(scope, rows)
+        with self._lock:
+            for (_, number), mirror in self._held.items():
+                if number == scope.number and scope.coded:
+                    return mirror.passing(scope, rows)
         return rows
 
     def forget(self, rows: Sequence[int] | None = None) -> None:
         """Let go of these memories; None: of everything, so that the next search reads anew what is still there."""
-        if rows is None:
-            self._held.clear()
-        for mirror in self._held.values():
-            mirror.erase(rows or ())
+        with self._lock:
+            if rows is None:
+                self._held.clear()
+            for mirror in self._held.values():
+                mirror.erase(rows or ())
 
     @property
     def bytes(self) -> int:
