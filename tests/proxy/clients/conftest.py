@@ -126,8 +126,8 @@ class Task:
     """Files that it reads in one answer."""
     mixed_at: tuple[int, ...] = ()
     """Steps at which it asks for the code beside its own calls."""
-    stubborn: bool = False
-    """It asks again and again."""
+    stubborn: str = ""
+    """It asks again and again: for "the same", or each time for something "else"."""
     in_text: bool = False
     """It has no tools and says in its text what to read."""
     read: int = 0
@@ -159,6 +159,8 @@ class Task:
         return Call(name="recall", arguments={"ids": self._ids(asked)})
 
     def _ids(self, asked: Asked) -> str:
+        if self.stubborn == "else":
+            return f"#{2 * self.recalls}"
         text = asked.text.replace("\\n", "\n")
         named = [line for line in text.split("\n") if f"file-{SECRET_IN}.txt" in line and "#" in line]
         ids = re.findall(r"#\d+", named[0]) if named else []

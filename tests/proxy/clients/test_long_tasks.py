@@ -71,16 +71,20 @@ def test_a_session_of_two_hundred_calls(kind: str, kit: Any, proxied: Proxied) -
     check_sent(made, 4000)
 
 
+@pytest.mark.parametrize(("stubborn", "rounds"), [("else", 3), ("the same", 1)])
 @pytest.mark.parametrize("kind", ["chat", "messages, streamed", "responses by id, streamed"])
-def test_a_model_that_asks_without_end_is_asked_once_more_without_recall(kind: str, kit: Any, proxied: Proxied) -> None:
-    task = kit.task(steps=24, stubborn=True)
+def test_a_model_that_asks_without_end_is_asked_once_more_without_recall(
+    kind: str, stubborn: str, rounds: int, kit: Any, proxied: Proxied
+) -> None:
+    """At the limit of rounds, or as soon as a round brings nothing that the one before had not brought."""
+    task = kit.task(steps=24, stubborn=stubborn)
     made = proxied(task, budget=BUDGET, recall_rounds=3)
     agent = kit.agent(kind, made)
     last = agent.run()
-    assert len(made.upstream.requests) == 24 + 1 + 3 + 1
+    assert len(made.upstream.requests) == 24 + 1 + rounds + 1
     assert ["recall" in asked.tools for asked in made.upstream.requests[-2:]] == [True, False]
     assert agent.names == {"read"}
-    assert last.startswith("Let me look it up. " * 4)
+    assert last.startswith("Let me look it up. " * (rounds + 1))
     check_sent(made)
 
 
