@@ -128,6 +128,8 @@ class TestFold:
             Folding(Letters(), budget=0)
         with pytest.raises(SettingsError, match="format="):
             Folding(Letters(), budget=10, format="openai_chat")
+        with pytest.raises(TypeError, match=r"no setting buget=; did you mean budget=\?"):
+            Folding(Letters(), buget=10)
         with pytest.raises(SettingsError, match="most_sessions"):
             Folding(Letters(), budget=10, most_sessions=0)
 
@@ -152,6 +154,13 @@ class TestConversations:
         assert folding.recall({"ids": "#3"}).startswith("Nothing was brought back: 2 conversations")
         assert "load_part_0" in folding.recall({"ids": ["#3"]}, messages=given)
         assert "load_part_0" not in folding.recall({"ids": "#3"}, messages=other)
+
+    def test_a_recall_takes_words_in_the_wrong_place_and_says_where_nothing_is_asked_for(self) -> None:
+        folding = Folding(Letters(), budget=1500)
+        folding.fold(letters(40))
+        assert "load_part_7" in folding.recall({"ids": "", "find": "load_part_7"})
+        assert "load_part_7" in folding.recall({"find": "load_part_7"})
+        assert folding.recall({"ids": " "}).startswith("Nothing was brought back: say what")
 
     def test_a_recall_of_a_folded_item_is_shown_at_the_end_of_the_next_view(self) -> None:
         folding = Folding(Letters(), budget=3000)
@@ -281,6 +290,35 @@ class TestWhatIsKnown:
         folding.fold(given[:20], key="b")
         with pytest.warns(ContextWarning, match="something else"):
             folding.fold([given[0], *given[9:22]], key="b")
+
+    @pytest.mark.parametrize("key", ["a", None])
+    @pytest.mark.parametrize("store", [None, MemoryStore()])
+    def test_a_prompt_that_is_another_at_each_call_is_no_edit_of_the_history(
+        self, key: str | None, store: MemoryStore | None
+    ) -> None:
+        def prompt(step: int) -> Letter:
+            return Letter(({"role": "system", "content": f"It is minute {step}. {'Rule. ' * 10 * (step // 20)}"},))
+
+        folding, steady = (Folding(Letters(), budget=1500, store=s) for s in (store, None))
+        given, parted = letters(40), 0
+        before: list[Message] = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for step in range(1, len(given) + 1):
+                if given[step - 1].parts[-1].get("tool_calls"):
+                    continue
+                folded = folding.fold([prompt(step), *given[:step]], key=key)
+                shown = [part for letter in folded.messages for part in letter.parts]
+                assert shown[0] == prompt(step).parts[0]
+                assert folded.view is not None
+                assert folded.view.messages == shown
+                assert folded.view.tokens <= 1500
+                assert not problems("openai_chat", shown)
+                parted += shown[1 : len(before)] != before[1:]
+                before = shown
+                steady.fold([prompt(0), *given[:step]], key=key)
+        assert len(folding.sessions()) == 1 + (key is None)
+        assert parted <= 2 * sum(entry["type"] == "commit" for entry in steady.sessions()[0].ledger)
 
     @settings(max_examples=25, deadline=None)
     @drawn(steps=st.lists(st.sampled_from(["grow", "copy", "cut", "edit", "pin"]), max_size=12), data=st.data())

@@ -15,8 +15,8 @@ from foldaway.model.wire import Message
 from foldaway.protocols import Store
 from foldaway.session import Session
 from foldaway.testing.adapter_contract import BUDGET, STEPS, TASK, AdapterContract
-from foldaway.testing.replies import Reply
-from foldaway.testing.scripted_agent import SYSTEM, Agent, Brain, look, looking
+from foldaway.testing.replies import Call, Reply
+from foldaway.testing.scripted_agent import SYSTEM, Agent, Brain, Request, look, looking
 
 REASON = "LangChain is not installed: `make adapters` sets an environment up that has it"
 pytest.importorskip("langchain", reason=REASON)
@@ -39,6 +39,7 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from langchain_core.tools import StructuredTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import create_react_agent
 
 from foldaway.adapters._base import ContextWarning, Folding
@@ -172,6 +173,44 @@ class TestLangChain(AdapterContract):
         assert len(session.messages) > 2 * STEPS + 2
         assert session.branch == 0
         self.check(brain.seen)
+
+    def test_agents_that_a_tool_calls_are_conversations_of_their_own(self) -> None:
+        middleware = FoldawayMiddleware(budget=BUDGET)
+        inner = create_agent(
+            ScriptedChat(brain=Brain(lambda n, request: Reply(text="Found."))), middleware=[middleware]
+        )
+
+        def ask(topic: str) -> str:
+            """Asks a helper."""
+            return str(inner.invoke({"messages": [HumanMessage(f"INNER {topic}")]})["messages"][-1].text)
+
+        def script(n: int, request: Request) -> Reply:
+            calls = [Call(name="ask", arguments={"topic": f"{n}{side}"}, id=f"c{n}{side}") for side in "ab"]
+            return Reply(calls=calls) if n < 2 else Reply(text="Done.")
+
+        outer = create_agent(
+            ScriptedChat(brain=Brain(script)), [ask], middleware=[middleware], checkpointer=InMemorySaver()
+        )
+        outer.invoke({"messages": [HumanMessage(TASK)]}, {"configurable": {"thread_id": "main"}})
+        main, *helpers = middleware.folding.sessions()
+        assert main is middleware.session("main")
+        assert "INNER" not in json.dumps(main.messages)
+        assert len(main.messages) == 7
+        assert sorted(helper.messages[0]["content"] for helper in helpers) == [
+            "INNER 0a", "INNER 0b", "INNER 1a", "INNER 1b",
+        ]  # fmt: skip
+
+    def test_agents_without_names_in_one_graph_have_their_nodes(self) -> None:
+        middleware = FoldawayMiddleware(budget=BUDGET)
+        graph: Any = StateGraph(MessagesState)
+        for name in ("alice", "bob"):
+            brain = Brain(lambda n, request: Reply(text="Well."))
+            graph.add_node(name, create_agent(ScriptedChat(brain=brain), middleware=[middleware]))
+        graph.add_edge(START, "alice").add_edge("alice", "bob")
+        whole = graph.compile(checkpointer=InMemorySaver())
+        for _ in range(2):
+            whole.invoke({"messages": [HumanMessage(TASK)]}, {"configurable": {"thread_id": "main"}})
+        assert sorted(session.name for session in middleware.folding.sessions()) == ["main:alice", "main:bob"]
 
     def test_another_manager_at_work_is_told_of(self) -> None:
         brain = Brain(looking(STEPS))

@@ -229,6 +229,13 @@ class TestLogger:
         with pytest.warns(ContextWarning, match="by position"):
             assert hooked(FoldawayLogger(budget=BUDGET), {"model": "m"}) is None
 
+    @pytest.mark.parametrize("kind", ["enabled", "disabled"])
+    def test_thinking_that_is_switched_on_is_kept_in_the_open_loop(self, kind: str) -> None:
+        foldaway, model = FoldawayLogger(budget=BUDGET), model_of(Brain(looking(0)))
+        call = {"model": model, "messages": [{"role": "user", "content": TASK}], "thinking": {"type": kind}}
+        foldaway._managed(call)
+        assert foldaway.session().engine.log.quirks.thinking is (kind == "enabled")
+
     def test_another_manager_at_work_is_told_of(self) -> None:
         with pytest.warns(ContextWarning, match="context_management"):
             hooked(FoldawayLogger(budget=BUDGET), self.call(context_management={"edits": []}))

@@ -66,7 +66,7 @@ class TestTools:
         tools = asyncio.run(listed())
         assert [tool.name for tool in tools] == ["search", "recall", "pin", "why"]
         assert sum(len(tool.model_dump_json(exclude_none=True)) for tool in tools) < 2_400
-        assert all(tool.input_schema["required"] for tool in tools)
+        assert all(tool.input_schema["required"] for tool in tools if tool.name != "recall")
 
     def test_what_is_found_is_brought_back_word_for_word(self) -> None:
         store = MemoryStore()
@@ -76,6 +76,23 @@ class TestTools:
         assert "(shown as " in line
         number = line.split()[0]
         assert look("topic-2") in asked(tools, "recall", ids=number)
+
+    def test_arguments_are_taken_as_models_send_them(self) -> None:
+        store = MemoryStore()
+        written(store)
+        tools = SessionTools(store, "s")
+        number = int(asked(tools, "search", query="topic-2").split()[0].removeprefix("#"))
+        whole = asked(tools, "recall", ids=f"#{number}")
+        assert look("topic-2") in whole
+        assert asked(tools, "recall", ids=number) == asked(tools, "recall", ids=[f"#{number}"], find=None) == whole
+        assert "end of topic-2" in asked(tools, "recall", find="end of topic-2")
+        assert "say what to bring back" in asked(tools, "recall", ids="", find="")
+        assert asked(tools, "why", item=number).startswith(f"#{number}")
+
+    def test_what_is_protected_by_its_kind_is_not_said_to_be_let_go(self) -> None:
+        store = MemoryStore()
+        written(store)
+        assert "protected by what it is" in asked(SessionTools(store, "s"), "pin", item="#1", on=False)
 
     def test_a_pin_holds_where_the_session_is_next_opened(self) -> None:
         store = MemoryStore()

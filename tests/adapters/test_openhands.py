@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import pytest
 
 from foldaway import tool as declared_tool
-from foldaway.errors import OverBudget
+from foldaway.errors import OverBudget, SettingsError
 from foldaway.protocols import Store
 from foldaway.session import Session
 from foldaway.stores.memory import MemoryStore
@@ -25,7 +25,11 @@ NEEDED = (3, 12)
 if tuple(sys.version_info) < NEEDED:
     pytest.skip("the OpenHands SDK needs Python 3.12: `make test-openhands PYTHON=python3.12`", allow_module_level=True)
 pytest.importorskip("openhands.sdk", reason="the OpenHands SDK is not installed: `make openhands PYTHON=python3.12`")
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    # LiteLLM's own, at its first request.
+    pytest.mark.filterwarnings("ignore:Items? .* using the `ReadOnly` qualifier"),
+]
 
 from openhands import sdk
 from openhands.sdk import Action, Observation, ToolDefinition, register_tool
@@ -230,6 +234,17 @@ class TestCondenser:
         assert [CODEC.to_wire(Unit((e,))) for e in again.events] == [CODEC.to_wire(Unit((e,))) for e in view.events]
         condenser.folding.close()
         restored.folding.close()
+
+    def test_settings_are_taken_by_name_and_refused_at_once(self) -> None:
+        condenser = FoldawayCondenser(budget=BUDGET, policy="lru", settings={"strict": True})
+        assert condenser.settings == {"strict": True, "policy": "lru"}
+        assert FoldawayCondenser.model_validate(condenser.model_dump()).settings == condenser.settings
+        with pytest.raises(TypeError, match=r"no setting buget=; did you mean budget=\?"):
+            FoldawayCondenser(buget=BUDGET)
+        with pytest.raises(SettingsError, match="no policy 'nope'"):
+            FoldawayCondenser(budget=BUDGET, policy="nope")
+        with pytest.raises(SettingsError, match="budget 0"):
+            FoldawayCondenser(budget=0)
 
     def test_another_condensers_summary_is_told_of(self) -> None:
         summary = CondensationSummaryEvent(id=str(uuid.uuid4()), summary="so far", source="environment")

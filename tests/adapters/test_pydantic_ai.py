@@ -176,6 +176,28 @@ class TestPydanticAI(AdapterContract):
         with pytest.raises((SettingsError, UserError), match="recall"):
             asyncio.run(agent.run(TASK))
 
+    @pytest.mark.parametrize(
+        ("name", "given", "kept"),
+        [
+            ("claude-a", {"anthropic_thinking": {"type": "enabled", "budget_tokens": 1024}}, True),
+            ("eu.anthropic.claude-a", {"thinking": "high"}, True),
+            ("b", {"bedrock_additional_model_requests_fields": {"thinking": {"type": "adaptive"}}}, True),
+            ("claude-a", {"anthropic_thinking": {"type": "disabled"}}, False),
+            ("gpt-a", {"thinking": True}, False),
+            ("claude-a", {}, False),
+        ],
+    )
+    def test_claudes_thinking_that_is_switched_on_is_kept_in_the_open_loop(
+        self, name: str, given: dict[str, Any], kept: bool
+    ) -> None:
+        def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+            return ModelResponse(parts=[TextPart("Done.")])
+
+        foldaway, settings = Foldaway(budget=BUDGET), pydantic_ai.ModelSettings(**given)
+        model = FunctionModel(answer, model_name=name)
+        pydantic_ai.Agent(model, capabilities=[foldaway]).run_sync(TASK, model_settings=settings)
+        assert foldaway.folding.sessions()[0].engine.log.quirks.thinking is kept
+
     def test_declared_tools_are_linked(self) -> None:
         @declared_tool(reads=["topic"], produces=["result"])
         def look_declared(topic: str) -> str:

@@ -15,7 +15,7 @@ from foldaway.protocols import Store
 from foldaway.session import Session
 from foldaway.testing.adapter_contract import BUDGET, STEPS, TASK, AdapterContract
 from foldaway.testing.replies import Call, Reply
-from foldaway.testing.scripted_agent import SYSTEM, Agent, Brain, Request, look, looking
+from foldaway.testing.scripted_agent import SYSTEM, Agent, Brain, Request, calling, look, looking
 
 REASON = "smolagents is not installed: `make adapters` sets an environment up that has it"
 pytest.importorskip("smolagents", reason=REASON)
@@ -162,6 +162,16 @@ class TestModel:
         assert session.branch == 0
         assert "INNER" not in json.dumps(session.messages)
         assert "INNER" not in brain.seen[-1].text
+
+    def test_an_agent_that_plans_first_has_its_steps_and_not_its_plan_in_the_session(self) -> None:
+        def script(n: int, request: Request) -> Reply:
+            return calling("look", n, topic=f"topic-{n}") if n < 8 and request.tools else Reply(text="Then.")
+
+        foldaway = FoldawayModel(ScriptedModel(Brain(script)), budget=BUDGET, session="main")
+        tool_calling(foldaway, [Look(), *foldaway.tools], planning_interval=5).run(TASK)
+        messages = foldaway.session("main").messages
+        assert messages[0] == {"role": "system", "content": SYSTEM}
+        assert "end of topic-4" in json.dumps(messages)
 
     def test_an_agent_without_the_recall_tool_is_told_of(self) -> None:
         agent = tool_calling(FoldawayModel(ScriptedModel(Brain(looking(1))), budget=BUDGET), [Look()])

@@ -224,6 +224,19 @@ class TestStrands(AdapterContract):
         last = [block for m in brain.seen[-1].raw for block in m["content"]]
         assert [b["text"] for b in last if b.get("text", "").startswith("Task")] == [f"Task {n}." for n in range(12)]
 
+    @pytest.mark.parametrize("place", ["params", "additional_request_fields"])
+    @pytest.mark.parametrize("kind", ["enabled", "adaptive", "disabled"])
+    def test_thinking_that_is_switched_on_is_kept_in_the_open_loop(self, place: str, kind: str) -> None:
+        class Thinking(ScriptedModel):
+            def get_config(self) -> dict[str, Any]:
+                return {place: {"thinking": {"type": kind}}, "params" if place != "params" else "other": None}
+
+        manager = FoldawayConversationManager(budget=BUDGET)
+        strands.Agent(Thinking(Brain(looking(1))), tools=[LOOK], conversation_manager=manager, callback_handler=None)(
+            TASK
+        )
+        assert manager.session().engine.log.quirks.thinking is (kind != "disabled")
+
     def test_an_offloader_at_work_is_told_of(self) -> None:
         offloader = strands.tool(look, name=OFFLOADER, description="Brings back.")
         with pytest.warns(ContextWarning, match="context offloader is at work"):

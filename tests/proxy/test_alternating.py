@@ -12,6 +12,7 @@ from foldaway.testing.scripted_http import Reply, Sent, chat, reply_json
 
 Worlds = Callable[..., Any]
 PATH = "/v1/chat/completions"
+BUDGET = (b"x-foldaway-budget", b"1500")
 
 
 def in_text(steps: int) -> list[dict[str, Any]]:
@@ -43,6 +44,17 @@ def test_what_is_folded_and_recalled_keeps_the_roles_taking_turns(world: Worlds)
         assert answer.status == 200, answer.content
     assert "[foldaway recall" in made.upstream.sent[-1].content.decode()
     assert made.app.records.metrics.rounds.values[()] > 0
+
+
+def test_messages_of_the_other_protocol_take_turns_as_well(world: Worlds) -> None:
+    made = world([reply_json({"type": "message", "role": "assistant", "content": [], "stop_reason": "end_turn"})] * 20)
+    history = in_text(30)[1:]
+    for end in range(29, len(history) + 1, 4):
+        made.ask("/v1/messages", {"model": "m", "max_tokens": 9, "messages": history[:end]}, [BUDGET])
+    assert any("folded away" in sent.content.decode() for sent in made.upstream.sent)
+    for sent in made.upstream.sent:
+        roles = [m["role"] for m in sent.body["messages"]]
+        assert not any(a == b for a, b in itertools.pairwise(roles)), roles
 
 
 def test_a_client_that_does_not_take_turns_gets_no_messages_joined(world: Worlds) -> None:

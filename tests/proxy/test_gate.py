@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -101,6 +102,14 @@ def test_health_says_when_the_store_is_down_or_no_upstream_is_set(world: Worlds)
     assert made.ask("/health/live", None, method="GET").status == 200
     bare = world([chat()], openai_upstream="", anthropic_upstream="")
     assert bare.ask("/health/ready", None, method="GET").body["upstream"] == "missing"
+
+
+def test_health_says_when_the_file_of_the_store_was_deleted(world: Worlds, tmp_path: Path) -> None:
+    made = world([chat()], store=f"sqlite:///{tmp_path}/proxy.db")
+    assert made.ask("/health", None, method="GET").status == 200
+    (tmp_path / "proxy.db").unlink()
+    answer = made.ask("/health", None, method="GET")
+    assert (answer.status, answer.body["store"]) == (503, "gone")
 
 
 def test_listening_for_others_needs_a_token() -> None:

@@ -172,3 +172,12 @@ def test_where_both_providers_have_a_route_the_headers_tell_whose_it_is(world: W
     made.ask("/v1/models", None, [(b"x-api-key", b"k"), (b"anthropic-version", b"2023-06-01")], method="GET")
     made.ask("/v1/models", None, [(b"authorization", b"Bearer k")], method="GET")
     assert [s.header("host") for s in made.upstream.sent] == ["anthropic.test", "openai.test"]
+
+
+@pytest.mark.parametrize("path", [PATH, "/v1/messages"])
+@pytest.mark.parametrize("content", [None, "", []])
+def test_a_history_that_says_nothing_passes_as_it_came(world: Worlds, path: str, content: Any) -> None:
+    made = world([chat()], budget=1_000)
+    raw = json.dumps({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": content}]}).encode()
+    made.ask(path, raw)
+    assert made.upstream.sent[0].content == raw

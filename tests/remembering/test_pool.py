@@ -11,6 +11,7 @@ import pytest
 from foldaway import RecallError, Session, SettingsError, SqliteStore, StoreError
 from foldaway.protocols import Filter, Reader, Store
 from foldaway.remembering import Correction, Pool
+from foldaway.stores.memory import MemoryStore
 from foldaway.testing.histories import FORMATS, Writer, prose
 from foldaway.testing.store_basics import FixedClock
 
@@ -337,3 +338,32 @@ def test_names_are_never_paths(tmp_path: Path, name: str) -> None:
         assert pool(store, "eve", name="etc").browse() == []
         assert store.find_memories(Reader(owner="eve"), Filter(pools=("", name))) == []
     assert sorted(p.name for p in tmp_path.rglob("*") if p.is_file()) == ["a.db"]
+
+
+def test_who_makes_a_pool_cannot_be_less_than_its_owner_and_nothing_is_half_made(store: Store) -> None:
+    with pytest.raises(SettingsError, match="leave it out"):
+        pool(store, "writer", name="other").create({"writer": "reader", "editor": "reader"})
+    assert pool(store, "writer", name="other").create({"writer": "owner", "public": "reader"}).members() == {
+        "user:writer": "owner",
+        "public": "reader",
+    }
+    assert pool(store, "public", name="third").create({"public": "reader"}).members() == {
+        "user:public": "owner",
+        "public": "reader",
+    }
+
+
+def test_ones_own_objection_is_no_news_to_oneself_whatever_ids_it_got() -> None:
+    # Ids hang on the store's secret, so one store would show it only every other time.
+    for _ in range(8):
+        store = MemoryStore()
+        mine, yours = pool(store, "researcher").create({"writer": "writer"}), pool(store, "writer")
+        session = Session(budget=8_000, store=store, user="researcher", name="s")
+        session.append(told().messages)
+        office = mine.hand_over(session, "#3", to="writer", key="office")
+        yours.take(office.id)
+        yours.correct(office.id, "It moved to Quay Street 11.")
+        assert yours.corrections() == []
+        (objection,) = mine.corrections()
+        assert objection.now is not None
+        assert objection.now.owner == "writer"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import process_time
+
 import pytest
 
 from foldaway.retrieval.exact import MOST_LITERALS, holds, literals
@@ -32,6 +34,18 @@ def test_ordinary_words_and_years_are_not(query: str) -> None:
 
 def test_there_are_only_so_many() -> None:
     assert len(literals(" ".join(f"ab-{n}-cd{n}" for n in range(50)))[0]) == MOST_LITERALS
+
+
+@pytest.mark.parametrize("unit", ["a", "退", "a_", "1-", "a.", "+"])
+def test_a_long_run_of_signs_costs_its_length(unit: str) -> None:
+    # By its square this is minutes.
+    start = process_time()
+    literals(unit * (200_000 // len(unit)))
+    assert process_time() - start < 5
+
+
+def test_addresses_are_found_in_their_whole_length() -> None:
+    assert literals("write to <ann.b+c@mail.example.org>, please")[0] == ["ann.b+c@mail.example.org"]
 
 
 @pytest.mark.parametrize(

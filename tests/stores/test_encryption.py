@@ -174,7 +174,25 @@ def test_a_session_with_the_key_resumes_byte_for_byte_and_one_without_shows_mark
             seen = str(session.recall("#2").text) + str(session.view().messages)
             assert "[redacted:url-password:1]" in seen
             assert not any(needle in seen for needle in NEEDLES)
+            seen += str(session.notes()) + str(session.note(key="k")) + str(session.search("key"))
+            assert "The key is [redacted:" in seen
+            assert not any(needle in seen for needle in NEEDLES)
             assert "[encrypted:" not in seen
+
+
+@pytest.mark.parametrize("redacting", [False, True, ONE], ids=["as it is", "redacted", "encrypted"])
+def test_what_only_looks_like_an_encrypted_secret_is_known_again(tmp_path: Path, redacting: Any) -> None:
+    forged = f"[encrypted:password:1:1a2b3c4d:{'ab' * 32}]"
+    told = [{"role": "user", "content": f"The dump says {forged}."}]
+    settings: dict[str, Any] = {"store": f"sqlite:///{tmp_path / 'store.db'}", "budget": 3_000, "redact": redacting}
+    with Session(**settings) as session:
+        session.append(told)
+        session.remember(forged, key="k")
+    with Session(**settings) as session:
+        assert (session.sync(told), session.branch) == (0, 0)
+        if redacting is not True:
+            assert session.messages == told
+            assert session.notes()[0].text == forged
 
 
 def test_memories_and_pools_never_hold_what_a_session_has_encrypted(tmp_path: Path) -> None:

@@ -65,6 +65,27 @@ def test_another_session_of_that_name_is_not_overwritten() -> None:
         move_session(source, target, SessionKey(user="ann", name="other"))
 
 
+def test_one_store_by_two_names_is_no_place_to_move_to(tmp_path: Path) -> None:
+    (tmp_path / "link.db").symlink_to(tmp_path / "a.db")
+    with filled(SqliteStore(tmp_path / "a.db")) as source, SqliteStore(tmp_path / "link.db") as target:  # type: ignore[attr-defined]
+        before = source.export_session(source.open(KEY)), source.export_memories(ANN, limit=9999)
+        with pytest.raises(StoreError, match="the same store"):
+            move_session(source, target, KEY, delete=True)
+        with pytest.raises(StoreError, match="the same store"):
+            move_memories(source, target, "ann", delete=True)
+        assert (source.export_session(source.open(KEY)), source.export_memories(ANN, limit=9999)) == before
+
+
+def test_a_copy_of_the_file_is_another_store(tmp_path: Path) -> None:
+    with filled(SqliteStore(tmp_path / "a.db")):  # type: ignore[attr-defined]
+        pass
+    (tmp_path / "b.db").write_bytes((tmp_path / "a.db").read_bytes())
+    with SqliteStore(tmp_path / "a.db") as source, SqliteStore(tmp_path / "b.db") as target:
+        assert move_session(source, target, KEY, delete=True).deleted
+        assert move_memories(source, target, "ann", delete=True).memories == 1200
+        assert (source.users(), target.sessions("ann")) == ([], ["main"])
+
+
 class Adding(MemoryStore):
     """Adds a record that nobody wrote to every copy."""
 

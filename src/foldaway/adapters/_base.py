@@ -6,17 +6,19 @@ An adapter is a codec between the framework's messages and a wire format, and th
 from __future__ import annotations
 
 import asyncio
+import inspect
 import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Any, Generic, TypeVar
 
 from foldaway.adapters._desks import Desk, Desks
 from foldaway.adapters._matching import Codec, Translated
 from foldaway.adapters._prompts import as_known, as_now, surplus
 from foldaway.engine.recall_tool import DESCRIPTION, SCHEMA
-from foldaway.errors import FoldawayError, MissingExtra, OverBudget, SettingsError
+from foldaway.errors import FoldawayError, MissingExtra, OverBudget, RecallError, SettingsError
 from foldaway.linking.declared import Declaration, declaration_of
 from foldaway.model.view import View
 from foldaway.model.wire import Message, Quirks
@@ -32,6 +34,8 @@ __all__ = [
     "ContextWarning",
     "Folded",
     "Folding",
+    "asked",
+    "check_settings",
     "declaration",
     "missing",
 ]
@@ -50,6 +54,7 @@ CUT = (
     "summary) is at work on it before Foldaway, and what it takes out nobody can recall from here on; take one of the "
     "two out"
 )
+_SETTINGS = frozenset(inspect.signature(Session).parameters)
 _FIGURES = re.compile(r"\d+")
 
 
@@ -95,11 +100,12 @@ class Folding(Generic[M]):
     ) -> None:
         """`declared`: functions under `@foldaway.tool`. `most_sessions`: kept at hand, those used last.
 
-        Raises SettingsError at once for what no session would take.
+        Raises SettingsError at once for what no session would take, TypeError for what is no setting.
         """
         for fixed in ("format", "name", "system", "tools"):
             if fixed in settings:
                 raise SettingsError(f"{fixed}= is the adapter's to say; leave it out")
+        check_settings(settings, ("declared",))
         self.codec = codec
         self.recall_by = recall
         self._settings = {**settings, "budget": budget, "recall": recall, "format": codec.format}
@@ -179,7 +185,7 @@ class Folding(Generic[M]):
         try:
             desk, _ = self._desk(key, messages)
             with desk.lock:
-                return desk.session.recall_result(_asked(arguments))
+                return desk.session.recall_result(asked(arguments))
         except FoldawayError as error:
             return f"Nothing was brought back: {error}"
 
@@ -204,8 +210,13 @@ class Folding(Generic[M]):
         if self._declared.get(made.tool) != made:
             self._declared[made.tool] = made
 
-    def keep_thinking(self) -> None:
-        """Thinking is switched on: sessions opened from now on keep the thinking of an open tool loop whole."""
+    def keep_thinking(self, *given: Any) -> None:
+        """Where one of these is Anthropic's `thinking` parameter and on, an open tool loop keeps its thinking whole.
+
+        Holds for sessions opened from now on: the provider refuses a call whose thinking is gone.
+        """
+        if not any(isinstance(one, Mapping) and one.get("type") not in (None, "disabled") for one in given):
+            return
         quirks = self._settings.get("quirks") or Quirks()
         if not quirks.thinking:
             self._settings["quirks"] = replace(quirks, thinking=True)
@@ -295,6 +306,14 @@ class Folding(Generic[M]):
         return Folded(messages=list(messages), changed=False)
 
 
+def check_settings(given: Iterable[str], others: Iterable[str] = ()) -> None:
+    """Raises TypeError for a name that is no setting of `Session`; `others`: what else the caller takes."""
+    for name in given:
+        if name not in _SETTINGS:
+            near = get_close_matches(name, [*_SETTINGS, *others], 1)
+            raise TypeError(f"no setting {name}=" + (f"; did you mean {near[0]}=?" if near else ""))
+
+
 def _same_objects(some: Sequence[Any], others: Sequence[Any]) -> bool:
     return len(some) == len(others) and all(a is b for a, b in zip(some, others, strict=True))
 
@@ -320,9 +339,15 @@ def missing(extra: str, error: ImportError) -> MissingExtra:
     return MissingExtra(f"this adapter needs the extra {extra} ({error}): pip install 'foldaway[{extra}]'")
 
 
-def _asked(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """A model's arguments in the shape the tool defines; lists of ids are taken too."""
+def asked(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """A model's arguments in the shape the tool defines; lists of ids, and words in the wrong place, are taken too.
+
+    Raises RecallError where nothing is asked for.
+    """
     ids, find = arguments.get("ids"), arguments.get("find")
     if isinstance(ids, list | tuple):
         ids = ", ".join(str(i) for i in ids)
-    return {"ids": str(ids if ids is not None else ""), "find": find if isinstance(find, str) and find else None}
+    wanted, words = str("" if ids is None else ids).strip(), find.strip() if isinstance(find, str) else ""
+    if not (wanted or words):
+        raise RecallError("say what to bring back: ids such as #12, or words to look for")
+    return {"ids": wanted or words, "find": words if wanted and words else None}

@@ -13,6 +13,8 @@ from langgraph.prebuilt import ToolRuntime
 from foldaway.adapters._base import RECALL, RECALL_DESCRIPTION, Folding
 from foldaway.errors import OverBudget
 
+TOOL_NODE = "tools"
+"""What LangChain's and LangGraph's agents call the node that runs tools."""
 TWO_MANAGERS = (
     "{} is at work on the same history as Foldaway: what it takes out, Foldaway never sees and nobody can recall; "
     "take one of the two out"
@@ -39,12 +41,19 @@ def recall_tool(folding: Folding[BaseMessage], messages_key: str = "messages") -
 
 
 def thread_key(config: Mapping[str, Any]) -> str | None:
-    """The session's name in a run: its thread, behind the agent's name where it has one; None without a thread."""
-    thread = (config.get("configurable") or {}).get("thread_id")
-    if thread is None:
+    """The session's name in a run: its thread, the agent's name in front or, in a graph of others, its node behind.
+
+    None without a thread, and for an agent that a tool calls: it inherits the thread of its caller, and each of its
+    runs, of which several may be under way, is a conversation of its own.
+    """
+    configurable = config.get("configurable") or {}
+    thread = configurable.get("thread_id")
+    # Of the nodes around the running one: "tools:TASK|model:TASK" for an agent that a tool calls.
+    _, *around = reversed([part.partition(":")[0] for part in str(configurable.get("checkpoint_ns") or "").split("|")])
+    if thread is None or TOOL_NODE in around:
         return None
     agent = (config.get("metadata") or {}).get("lc_agent_name")
-    return f"{agent}:{thread}" if agent else str(thread)
+    return f"{agent}:{thread}" if agent else ":".join([str(thread), *reversed(around)])
 
 
 def managers(messages: Sequence[BaseMessage], model: Any) -> list[str]:

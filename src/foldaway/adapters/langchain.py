@@ -135,9 +135,7 @@ class FoldawayMiddleware(AgentMiddleware):  # type: ignore[misc, type-arg, unuse
             raise SettingsError(
                 "the agent has a tool named recall already; rename it, or FoldawayMiddleware(recall='directive')"
             )
-        thinking = getattr(request.model, "thinking", None)
-        if isinstance(thinking, Mapping) and thinking.get("type") in ("enabled", "adaptive"):
-            self.folding.keep_thinking()
+        self.folding.keep_thinking(getattr(request.model, "thinking", None), request.model_settings.get("thinking"))
 
     def _look_around(self, request: ModelRequest[Any], folded: Folded[BaseMessage]) -> None:
         for manager in managers(folded.fresh, request.model):

@@ -140,6 +140,7 @@ class FoldawayLogger(CustomLogger):  # type: ignore[misc, unused-ignore]
         return {**call, **other} if other else None
 
     def _check(self, call: Mapping[str, Any]) -> None:
+        self.folding.keep_thinking(call.get("thinking"))
         for callback in litellm.callbacks:
             if type(callback).__name__ in _MANAGERS:
                 self.folding.warn(TWO_MANAGERS.format(type(callback).__name__))

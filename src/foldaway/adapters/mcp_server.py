@@ -11,9 +11,9 @@ import json
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from foldaway.adapters._base import RECALL_DESCRIPTION, missing
+from foldaway.adapters._base import RECALL_DESCRIPTION, asked, missing
 from foldaway.errors import FoldawayError, RecallError, SettingsError, StoreError
 from foldaway.model.items import Level
 from foldaway.model.view import Explanation
@@ -25,6 +25,7 @@ from foldaway.wire import detect_format
 try:
     # The name since 2.0; in 1.x it is mcp.server.fastmcp.FastMCP.
     from mcp.server.mcpserver import MCPServer
+    from pydantic import BeforeValidator
 except ImportError as error:
     raise missing("mcp", error) from error
 
@@ -38,6 +39,16 @@ SEARCH = "Finds things of this conversation by words, folded away or not: ids an
 PIN = "Keeps a thing of this conversation in full sight, by its id; on=false lets it go again."
 WHY = "Says how a thing of this conversation is shown now and why, and what depends on it, by its id."
 MOST_HITS = 50
+
+
+def _plain(given: Any) -> Any:
+    if isinstance(given, list):
+        return ", ".join(str(one) for one in given)
+    return "" if given is None else str(given) if isinstance(given, int) else given
+
+
+Text = Annotated[str, BeforeValidator(_plain)]
+"""Told to the model as a string; the numbers, lists and nulls that models send all the same are taken too."""
 
 
 class SessionTools:
@@ -61,22 +72,24 @@ class SessionTools:
         self._at = (0, 0)
         self._lock = threading.Lock()
 
-    def search(self, query: str, limit: int = 8) -> str:
+    def search(self, query: Text, limit: int = 8) -> str:
         return self._answer(lambda session: _hits(session, query, max(1, min(limit, MOST_HITS))))
 
-    def recall(self, ids: str, find: str = "") -> str:
-        return self._answer(lambda session: session.recall_result({"ids": ids, "find": find or None}))
+    def recall(self, ids: Text = "", find: Text = "") -> str:
+        return self._answer(lambda session: session.recall_result(asked({"ids": ids, "find": find})))
 
-    def pin(self, item: str, on: bool = True) -> str:
+    def pin(self, item: Text, on: bool = True) -> str:
         def act(session: Session) -> str:
             number = _number(item)
             (session.pin if on else session.unpin)(number)
+            if not on and session.explain(number).pinned:
+                return f"#{number} stays in full sight: it is protected by what it is, not by a pin."
             what = "stays in full sight" if on else "may be folded again"
             return f"#{number} {what}, from the next call on."
 
         return self._answer(act)
 
-    def why(self, item: str) -> str:
+    def why(self, item: Text) -> str:
         return self._answer(lambda session: _told(session.explain(_number(item))))
 
     def close(self) -> None:

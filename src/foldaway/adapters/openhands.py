@@ -12,9 +12,9 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from operator import is_
-from typing import Any
+from typing import Any, Self
 
-from foldaway.adapters._base import ContextWarning, Folded, Folding, missing
+from foldaway.adapters._base import ContextWarning, Folded, Folding, check_settings, missing
 from foldaway.errors import OverBudget
 from foldaway.linking.declared import Declaration, declaration_of
 from foldaway.model.wire import Message as WireMessage
@@ -28,7 +28,7 @@ try:
     from openhands.sdk.event.types import SourceType
     from openhands.sdk.llm import ImageContent, Message, MessageToolCall, TextContent
     from openhands.sdk.llm.exceptions import LLMContextWindowExceedError
-    from pydantic import Field, PrivateAttr, field_validator
+    from pydantic import Field, PrivateAttr, field_validator, model_validator
 except ImportError as error:
     raise missing("openhands", error) from error
 
@@ -116,6 +116,23 @@ class FoldawayCondenser(PipelinableCondenserBase):  # type: ignore[misc, unused-
     _folding: Any = PrivateAttr(default=None)
     _last: Any = PrivateAttr(default=None)
     _units: Any = PrivateAttr(default_factory=list)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_settings(cls, given: Any) -> Any:
+        """Settings given by name, as other adapters take them; the SDK itself would drop them without a word."""
+        if not isinstance(given, dict):
+            return given
+        named = {name: value for name, value in given.items() if name not in (*cls.model_fields, "kind")}
+        check_settings(named, cls.model_fields)
+        kept = {name: value for name, value in given.items() if name not in named}
+        return {**kept, "settings": {**(given.get("settings") or {}), **named}} if named else given
+
+    @model_validator(mode="after")
+    def _usable(self) -> Self:
+        """Settings that no session takes are told of now, not at the first call."""
+        Folding(OpenHandsEvents(), budget=self.budget, **{"recall": "directive", **self.settings})
+        return self
 
     @field_validator("declared", mode="before")
     @classmethod

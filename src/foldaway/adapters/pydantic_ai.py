@@ -94,6 +94,7 @@ class Foldaway(AbstractCapability[Any]):  # type: ignore[misc, unused-ignore]
         parameters = request_context.model_request_parameters
         self._check(ctx, request_context.messages)
         self._declare(ctx)
+        self.folding.keep_thinking(*_thinking(request_context))
         folded = await self._fold(ctx, request_context.messages, request_context.model, **_fixed(parameters))
         self._at.set(folded)
         other: dict[str, Any] = {"messages": folded.messages} if folded.changed else {}
@@ -171,6 +172,18 @@ class Foldaway(AbstractCapability[Any]):  # type: ignore[misc, unused-ignore]
             return await self.folding.arecall(arguments, key=ctx.conversation_id)
 
         return Tool.from_schema(recall, RECALL, RECALL_DESCRIPTION, dict(RECALL_SCHEMA), takes_ctx=True)
+
+
+def _thinking(context: ModelRequestContext) -> list[Any]:
+    """What this request says of Claude's thinking, in Anthropic's terms."""
+    settings: Mapping[str, Any] = context.model_settings or {}
+    more = settings.get("bedrock_additional_model_requests_fields") or {}
+    found = [settings.get("anthropic_thinking"), more.get("thinking")]
+    profile: Any = getattr(context.model, "profile", None) or {}
+    asked = context.model_request_parameters.thinking or settings.get("thinking")
+    if "claude" in context.model.model_name and (asked or profile.get("thinking_always_enabled")):
+        found.append({"type": "adaptive"})
+    return found
 
 
 def _fixed(parameters: Any) -> dict[str, Any]:

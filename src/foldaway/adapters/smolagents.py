@@ -130,7 +130,11 @@ class FoldawayModel(Model):  # type: ignore[misc, unused-ignore]
         if self.key is None:
             return False
         known = self.folding.session(self.key).messages
-        return not known or not history or self.folding.codec.to_wire(history[0]) == known[:1]
+        if not known or not history:
+            return True
+        first = self.folding.codec.to_wire(history[0])
+        # The first plan comes before the first step and has no system prompt: it must not keep the session's name.
+        return first == known[:1] or (known[0]["role"] != "system" and first[0]["role"] == "system")
 
     def _offered(self, given: dict[str, Any], folded: Folded[Turn]) -> dict[str, Any]:
         tools = given.get("tools_to_call_from")

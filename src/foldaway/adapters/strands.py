@@ -44,6 +44,8 @@ OFFLOADING = (
     "Strands' context offloader is at work on the same history as Foldaway: what it takes out, Foldaway never sees; "
     "take one of the two out"
 )
+_MORE_PARAMETERS = ("params", "additional_request_fields", "additional_args")
+"""Where the configurations of Strands' models keep what goes to the provider as it is."""
 SHRINK = 0.8
 """What is left of the budget when the provider says that a request within it was too long."""
 
@@ -152,6 +154,9 @@ class FoldawayConversationManager(ConversationManager):  # type: ignore[misc, un
             declared = declaration(registry.get(spec["name"]))
             if declared is not None:
                 self.folding.declare(replace(declared, tool=spec["name"]))
+        config: Any = context.model.get_config()
+        for field in _MORE_PARAMETERS:
+            self.folding.keep_thinking((config.get(field) or {}).get("thinking"))
         system = context.system_prompt
         if isinstance(system, list):
             system = "\n".join(block["text"] for block in system if "text" in block)

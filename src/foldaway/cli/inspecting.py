@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from foldaway.cli.storing import with_keys
 from foldaway.engine.recall import Recalled, recall
 from foldaway.errors import OverBudget, RecallError, SettingsError, StoreError
 from foldaway.lab.timeline import steps_of
@@ -75,6 +76,7 @@ def stored(url: str, *, user: str, name: str, format: str = "auto") -> Iterator[
     store = make_store(url)
     assert store is not None
     try:
+        store = with_keys(store)
         known = store.sessions(user)
         if name not in known:
             listed = ", ".join(known[:5]) + (", ..." if len(known) > 5 else "") or "none"

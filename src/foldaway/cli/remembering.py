@@ -9,7 +9,7 @@ from typing import Any
 
 from foldaway.cli.inspecting import stored
 from foldaway.cli.output import clipped, say, show, show_bytes, show_json
-from foldaway.cli.storing import opened
+from foldaway.cli.storing import opened, with_keys
 from foldaway.errors import SettingsError
 from foldaway.protocols import Filter, Memory, Reader
 from foldaway.remembering import LongTermMemory
@@ -20,7 +20,7 @@ _WIDTH = 160
 @contextmanager
 def _memories(url: str, user: str) -> Iterator[LongTermMemory]:
     with opened(url) as store:
-        yield LongTermMemory(store, Reader(owner=user))
+        yield LongTermMemory(with_keys(store), Reader(owner=user))
 
 
 def learn(url: str, user: str, session: str, task: str, at: str, *, as_json: bool) -> None:

@@ -12,8 +12,8 @@ from pathlib import Path
 from foldaway.cli.output import say, show, show_json
 from foldaway.errors import SettingsError, StoreError
 from foldaway.protocols import Memory, Reader, SessionKey, Store
-from foldaway.settings.parts import make_guarded, make_store
-from foldaway.stores.encryption import Keys, new_key
+from foldaway.settings.parts import ENCRYPT, make_guarded, make_store
+from foldaway.stores.encryption import KEY_FILE_IN, KEYS_IN, Keys, new_key
 from foldaway.stores.moving import Moved, move_memories, move_session
 
 _LABELS = {
@@ -37,6 +37,12 @@ def opened(url: str, *, new: bool = False) -> Iterator[Store]:
         yield store
     finally:
         store.close()
+
+
+def with_keys(store: Store) -> Store:
+    """The store as it is read by who has the keys that the environment names, if it names any."""
+    named = any(os.environ.get(name, "").strip() for name in (KEYS_IN, KEY_FILE_IN))
+    return make_guarded(store, ENCRYPT) if named else store
 
 
 def stats(url: str, *, as_json: bool) -> None:
@@ -125,8 +131,8 @@ def move(
     if source == target:
         raise SettingsError("source and target are the same store; name another one")
     done: list[Moved] = []
+    given = Keys.read(keys) if keys else False
     with opened(source) as from_here, opened(target, new=True) as to_there:
-        given = Keys.read(keys) if keys else False
         here, there = make_guarded(from_here, given), make_guarded(to_there, given)
         for one in here.users() if everybody else [user]:
             names = list(sessions) or here.sessions(one)

@@ -17,8 +17,8 @@ from foldaway.model.jsonlike import dumps
 from foldaway.model.wire import Message
 from foldaway.protocols import SessionKey, Store
 from foldaway.settings.parts import make_guarded, make_store
-from foldaway.stores.encryption import Keys
-from foldaway.stores.redaction import readable
+from foldaway.stores.encryption import Keys, keys_used
+from foldaway.stores.redaction import RedactingStore, readable
 
 
 class Record(NamedTuple):
@@ -93,8 +93,7 @@ class Kept:
         """What the store has on the branch in use: records and ledger. Forgets what is not stored."""
         if self.store is None:
             return [], []
-        # A session without the key of its secrets shows markers in their place.
-        self._records = list(map(readable, self.store.read(self.session, self.branch)))
+        self._records = self.readable(self.store.read(self.session, self.branch))
         self._stored = len(self._records)
         entries: list[dict[str, Any]] = []
         stored = self._entries(0)
@@ -135,7 +134,14 @@ class Kept:
 
     def _entries(self, start: int) -> list[dict[str, Any]]:
         assert self.store is not None
-        return [ledger.loads(readable(e)) for e in self.store.read_ledger(self.session, self.branch, start)]
+        return list(map(ledger.loads, self.readable(self.store.read_ledger(self.session, self.branch, start))))
+
+    def readable(self, texts: Sequence[str]) -> list[str]:
+        """With markers where the key of a secret is missing. What only looks like an encrypted secret stays."""
+        if isinstance(self.store, RedactingStore) or not any("[encrypted:" in text for text in texts):
+            return list(texts)
+        assert self.store is not None
+        return list(map(readable, texts)) if keys_used(self.store, self.key) else list(texts)
 
     def fork(self, at: int) -> list[Record]:
         """A new branch after the first `at` records, which it returns."""

@@ -154,6 +154,10 @@ class ProxyApp:
         except ConnectionError:
             exchange.record.status = exchange.record.status or GONE
             exchange.record.note("client gone")
+        except asyncio.CancelledError:
+            # Clients that are gone are told apart before: what ends a request here is the end of the process.
+            exchange.record.note("cut off: the proxy stops")
+            raise
         except Exception as error:  # whatever it is, the client is told in a shape that it reads
             exchange.record.note(reason(error))
             await self._fail(exchange, 500, f"the request failed inside ({type(error).__name__})", "internal")

@@ -70,10 +70,7 @@ class OpenAIChat:
         )  # fmt: skip
 
     def write(self, body: Mapping[str, Any], view: View, tools: Sequence[Any] | None) -> dict[str, Any]:
-        messages = view.messages
-        if takes_turns(body.get("messages") or ()):
-            messages = taking_turns(messages)
-        return _within_marks({**body, "messages": messages}, body, tools)
+        return _within_marks({**body, "messages": _in_turns(body, view)}, body, tools)
 
 
 class AnthropicMessages:
@@ -93,7 +90,7 @@ class AnthropicMessages:
         )  # fmt: skip
 
     def write(self, body: Mapping[str, Any], view: View, tools: Sequence[Any] | None) -> dict[str, Any]:
-        return _within_marks({**body, "messages": view.messages}, body, tools)
+        return _within_marks({**body, "messages": _in_turns(body, view)}, body, tools)
 
 
 class OpenAIResponses:
@@ -126,6 +123,11 @@ BY_PATH: Mapping[str, Dialect] = {
     "/v1/messages": AnthropicMessages(),
 }
 """The routes that hold a history."""
+
+
+def _in_turns(body: Mapping[str, Any], view: View) -> list[Message]:
+    """The messages of a view, their roles taking turns where the client's do."""
+    return taking_turns(view.messages) if takes_turns(body.get("messages") or ()) else view.messages
 
 
 def _within_marks(changed: dict[str, Any], body: Mapping[str, Any], tools: Sequence[Any] | None) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from foldaway.tokens import context_window
 
 BOUNDLESS = 1 << 40
 """Budget where nobody knows the window: nothing folds until a provider says what it takes."""
+RECALL_TOOL = "recall"
 RESPONSE = "response "
 """In front of a response's id, where it is the key of a mark."""
 
@@ -77,6 +78,10 @@ class Places:
             place = Place(name, 0, 0)
         key = (incoming.tenant, place.session, place.branch)
         desk = self.shelf.get(key, lambda: self._open(incoming, place.session, place.branch))
+        if desk.session.recall_offered == "tool" and RECALL_TOOL in asked.tool_names:
+            # A tool of that name came to the client on the way: opened again, the session asks for directives.
+            self.shelf.drop(key)
+            desk = self.shelf.get(key, lambda: self._open(incoming, place.session, place.branch))
         with desk.held(self.settings.time_limit_seconds):
             try:
                 if desk.length == place.length:
@@ -149,10 +154,13 @@ class Places:
         return min(told or self.settings.most_upstream_bytes, self.settings.most_upstream_bytes)
 
     def _recall(self, asked: Asked) -> str:
-        if self.settings.recall != "auto":
-            return self.settings.recall
-        # A name of the client's own is not ours to take.
-        return "tool" if asked.tools and "recall" not in asked.tool_names else "directive"
+        chosen = self.settings.recall
+        if chosen in ("auto", "tool") and RECALL_TOOL in asked.tool_names:
+            # A name of the client's own is not ours to take.
+            return "directive"
+        if chosen != "auto":
+            return chosen
+        return "tool" if asked.tools else "directive"
 
     # -- responses that the provider remembers
 

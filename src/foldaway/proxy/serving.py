@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import json
 import logging
@@ -147,7 +148,8 @@ def set_up_logs(*, as_json: bool) -> None:
 
 def _no_cut_answer(record: logging.LogRecord) -> bool:
     """Whether to keep a line: the server reports answers that were cut on purpose; the request's own line tells it."""
-    return not (record.exc_info and isinstance(record.exc_info[1], ConnectionAbortedError))
+    cut = (ConnectionAbortedError, asyncio.CancelledError)
+    return not (record.exc_info and isinstance(record.exc_info[1], cut))
 
 
 class Lines(logging.Formatter):

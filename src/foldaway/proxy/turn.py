@@ -18,12 +18,11 @@ from foldaway.model.wire import Message
 from foldaway.proxy.answers import Listening, Recall
 from foldaway.proxy.dialects import Dialect
 from foldaway.proxy.jsons import dumps
-from foldaway.proxy.places import Incoming, Places, Seat
+from foldaway.proxy.places import RECALL_TOOL, Incoming, Places, Seat
 from foldaway.proxy.shelf import Busy
 from foldaway.proxy.weight import DOWN_TO, shed
 from foldaway.session import Session
 
-RECALL_TOOL = "recall"
 NOT_LISTENING = Listening()
 RUN_AT_ONCE = 2
 """Requests decided on at a time, while the first of them go on.
@@ -135,7 +134,8 @@ class Turns:
         listening = Listening(
             tool=RECALL_TOOL if folds and offered == "tool" else "", directives=folds and offered == "directive"
         )
-        if not folds and not asked.previous and view.messages == asked.messages:
+        # A history in which no message says anything is for the provider to refuse, in its own words.
+        if not folds and not asked.previous and (view.messages == asked.messages or not view.messages):
             return Prepared(body=raw, changed=False, seat=seat, view=view, history_tokens=view.tokens)
         changed = dialect.write(body, view, view.tools if listening.tool else None)
         return Prepared(

@@ -69,9 +69,14 @@ class Pool:
     def create(self, members: Mapping[str, str] = NOBODY) -> Pool:
         """Make this pool the reader's own, with members: name -> role; itself.
 
-        Raises StoreError where there is one of this name, SettingsError for what is no member or role.
+        Raises StoreError where there is one of this name, SettingsError for what is no member or role, or for another
+        role of the reader's own; then nothing is made.
         """
         roles = _roles(members)
+        if roles.get(f"user:{self.reader.owner}", "owner") != "owner":
+            raise SettingsError(
+                f"{self.reader.owner!r} makes pool {self.name!r} and so owns it; leave it out of members"
+            )
         self.store.make_pool(self.reader, self.name)
         if roles:
             self.store.grant_pool(self.reader, self.name, roles)
@@ -316,4 +321,7 @@ def _is_news(held: str, there: Memory | None, now: Memory | None, since: str) ->
     """`there`: what is held, where it is there and no newer word of its owner's is."""
     if now is None:
         return there is None
+    if there is not None and (there.owner, there.text) == (now.owner, now.text):
+        # One word given in two places at once: the receipt may be for either.
+        return False
     return now.id != held and now.at >= since and (there is None or now.at >= there.at)

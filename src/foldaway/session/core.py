@@ -37,7 +37,7 @@ from foldaway.protocols import MessageCounter, Recollector, SessionKey, Store
 from foldaway.settings.parts import make_policy
 from foldaway.settings.presets import preset
 from foldaway.stores.encryption import Keys
-from foldaway.stores.redaction import redact
+from foldaway.stores.redaction import readable, redact
 from foldaway.tokens import Calibration, RequestCounter, context_window, get_counter
 from foldaway.wire import get_wire
 
@@ -631,7 +631,7 @@ class Core:
         """The same message but for cache marks (clients move them) or for what was redacted at rest."""
         if unmarked(known) == unmarked(given):
             return True
-        return self._redact and dumps(known) == redact(dumps(given))
+        return self._redact and dumps(known) == readable(redact(dumps(given)))
 
 
 def _add_once(texts: list[str], text: str) -> None:

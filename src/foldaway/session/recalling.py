@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeVar
 
 from foldaway.engine.finding import find_items
 from foldaway.engine.recall import Recalled, as_data, recall
@@ -12,6 +13,8 @@ from foldaway.model.wire import Message
 from foldaway.protocols import Hit
 from foldaway.protocols import Note as StoredNote
 from foldaway.session.core import Core
+
+_Kept = TypeVar("_Kept", Hit, StoredNote)
 
 
 class Recalling(Core):
@@ -75,7 +78,7 @@ class Recalling(Core):
         Scores of items are comparable within one search only. O(size of the log).
         """
         store, mine = self._kept.notes()
-        hits = list(store.search(mine, query, limit))
+        hits = self._readable(store.search(mine, query, limit))
         for hit in find_items(self._engine.log, query, limit).hits:
             hits.append(Hit(ref=str(hit.item.id), text=hit.item.title, score=round(hit.score, 6)))
         return hits[:limit]
@@ -87,8 +90,14 @@ class Recalling(Core):
 
     def notes(self) -> list[StoredNote]:
         store, mine = self._kept.notes()
-        return store.notes(mine)
+        return self._readable(store.notes(mine))
 
     def note(self, *, key: str | None = None, handle: str | None = None) -> StoredNote | None:
         store, mine = self._kept.notes()
-        return store.note(mine, key=key, handle=handle)
+        found = store.note(mine, key=key, handle=handle)
+        return None if found is None else self._readable([found])[0]
+
+    def _readable(self, found: Sequence[_Kept]) -> list[_Kept]:
+        """As somebody without the key of their secrets reads them, where it is not there."""
+        texts = self._kept.readable([one.text for one in found])
+        return [replace(one, text=text) for one, text in zip(found, texts, strict=True)]

@@ -10,6 +10,8 @@ from foldaway.protocols import Memory, Reader, SessionCopy, SessionKey, Store
 from foldaway.stores.encryption import EncryptingStore, keys_used, note_keys
 
 _PIECE = 500
+_PROBE = "moving"
+_SAME = "source and target are the same store; name another one; nothing was deleted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,13 +32,16 @@ def move_session(source: Store, target: Store, key: SessionKey, *, delete: bool 
     """Copy a session with its branches, ledger, notes and indexed texts; the target then holds the same.
 
     A session that the target holds already, and the same, is left as it is. Raises StoreError where there is no such
-    session, the target holds another one of this name, or the copy is not the same; then nothing is deleted.
+    session, the target holds another one of this name, both are one store, or the copy is not the same; then nothing is
+    deleted.
     """
     if key.name not in source.sessions(key.user):
         raise StoreError(f"no session {key.name!r} of user {key.user!r} to move")
     from_here = source.open(key)
     copy = source.export_session(from_here)
     there = target.open(key)
+    if from_here == there and _marked_in_both(source, target, from_here, key):
+        raise StoreError(_SAME)
     if target.export_session(there) != copy:
         try:
             target.import_session(there, copy)
@@ -69,9 +74,12 @@ def move_memories(source: Store, target: Store, owner: str, *, delete: bool = Fa
     """Copy all memories of an owner, those in pools too, under their ids; what the target says already keeps its own.
 
     Who is in those pools comes along, and what was forgotten. Raises StoreError when a memory is not there afterwards,
-    or a pool is another owner's there; then nothing is deleted.
+    a pool is another owner's there, or both are one store and `delete` is asked for; then nothing is deleted.
     """
     reader = Reader(owner=owner)
+    held = bool(source.export_memories(reader, limit=1) or source.tombstones(reader))
+    if delete and held and _told_in_both(source, target, reader):
+        raise StoreError(_SAME)
     there: dict[str, str] = {}
     pools = sorted({memory.pool for part in _exported(source, reader) for memory in part if memory.pool})
     target.import_pools(source.export_pools(reader, pools))
@@ -89,6 +97,21 @@ def move_memories(source: Store, target: Store, owner: str, *, delete: bool = Fa
     if delete and buried:
         source.lift_tombstones(reader, [each.id for each in buried])
     return Moved(user=owner, session="", records=0, notes=0, memories=len(there), deleted=delete and bool(there))
+
+
+def _marked_in_both(source: Store, target: Store, session: str, key: SessionKey) -> bool:
+    """Whether both are one store, whatever they are called (a copy of its file has the same handles)."""
+    before = target.marks(key.user, [_PROBE])
+    source.put_marks(session, {_PROBE: "2" if before.get(_PROBE) == "1" else "1"})
+    return target.marks(key.user, [_PROBE]) != before
+
+
+def _told_in_both(source: Store, target: Store, reader: Reader) -> bool:
+    (probe,) = source.put_memories(reader, [Memory(text=_PROBE, kind="probe")])
+    try:
+        return bool(target.memories(reader, [probe]))
+    finally:
+        source.forget_memories(reader, [probe])
 
 
 def _content(memory: Memory) -> Memory:

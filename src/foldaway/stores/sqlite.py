@@ -251,13 +251,7 @@ class SqliteStore(SqlStore):
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         patiently(lambda: self._check_kind(connection))
-        for setting in (
-            "cache_spill = OFF",
-            "cache_size = -32768",
-            "secure_delete = ON",
-            "temp_store = MEMORY",
-            "trusted_schema = OFF",
-        ):
+        for setting in _SETTINGS:
             connection.execute(f"PRAGMA {setting}")
         mode = patiently(lambda: connection.execute("PRAGMA journal_mode = WAL").fetchone()[0])
         if mode not in ("wal", "memory"):
