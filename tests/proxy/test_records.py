@@ -44,7 +44,7 @@ def test_a_line_tells_what_was_decided(world: Worlds, caplog: pytest.LogCaptureF
     assert line["changed"]
     assert line["tokens"] <= line["budget"] == 2_000 < line["history_tokens"]
     assert line["trigger"]
-    assert line["fresh"] == 121
+    assert line["fresh"] == 120  # the prompt in front is none of the history
     assert 0 <= line["decided_ms"] <= line["added_ms"] <= line["ms"]
 
 

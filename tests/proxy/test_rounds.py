@@ -145,6 +145,26 @@ def test_what_was_said_before_and_after_a_recall_is_not_glued(tmp_path: Path) ->
     assert "".join(c["choices"][0]["delta"].get("content") or "" for c in chunks) == "Let me look\n\nFound it"
 
 
+def test_what_was_said_in_several_rounds_is_not_glued_either(tmp_path: Path) -> None:
+    said = ["One", "Two", "Three"]
+    upstream = Upstream(lambda request, n: (200, asks(said[n], f"#{n + 3}") if n < 2 else says(said[n])))
+    assert ask(tmp_path, upstream).json()["choices"][0]["message"]["content"] == "One\n\nTwo\n\nThree"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("tools", [[TOOL], None])
+def test_a_model_that_asks_though_it_is_offered_nothing_is_not_heard_by_the_client(
+    tmp_path: Path, stream: bool, tools: list[Any] | None
+) -> None:
+    answer = asks("Let me look.") if tools else says("Let me look.\n[RETRIEVE: #3]")
+    upstream = Upstream(lambda request, n: (200, answer))
+    told = ask(tmp_path, upstream, stream=stream, tools=tools).text
+    assert len(upstream.requests) == 3
+    assert "Let me look." in told
+    assert "RETRIEVE" not in told and "recall" not in told
+    assert '"stop"' in told
+
+
 def test_several_answers_at_once_are_offered_no_recall(tmp_path: Path) -> None:
     upstream = Upstream(lambda request, n: (200, says("fine")))
     assert ask(tmp_path, upstream, n=2).status_code == 200

@@ -170,6 +170,18 @@ def test_told_to_stop_it_finishes_what_is_under_way(start: Callable[..., Process
 
 
 @pytest.mark.slow
+def test_what_the_stop_cuts_off_is_told_in_the_line_of_its_request(start: Callable[..., Process]) -> None:
+    process = start("--grace-seconds", "0")
+    connection = http.client.HTTPConnection("127.0.0.1", process.port, timeout=30)
+    connection.request("POST", PATH, json.dumps({**ASKED, "model": "slow"}))
+    time.sleep(0.5)
+    lines = process.stop()
+    connection.close()
+    assert any(f"POST {PATH}" in line and "cut off: the proxy stops" in line for line in lines), lines
+    assert not any("Exception in ASGI" in line for line in lines), lines
+
+
+@pytest.mark.slow
 def test_several_processes_share_the_port_and_the_store(start: Callable[..., Process]) -> None:
     process = start("--workers", "2")
     for n in range(20):

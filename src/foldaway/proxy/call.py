@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 
 from foldaway.errors import OverBudget
-from foldaway.proxy.answers import BY_FORMAT
+from foldaway.proxy.answers import BY_FORMAT, Listening
 from foldaway.proxy.answers.base import Whole, event_of
 from foldaway.proxy.dialects import Dialect
 from foldaway.proxy.exchange import Exchange
@@ -164,9 +164,10 @@ class Call:
         await self.exchange.piece(b"", more=False)
 
     async def _whole(self, prepared: Prepared, answer: httpx2.Response, content: bytes) -> None:
-        first = answer
+        # Offered recall no more, a model may ask all the same: that, too, is nothing for the client.
+        first, listening = answer, prepared.listening
         earlier: list[dict[str, Any]] = []
-        read = self._read(plain(answer, content), prepared)
+        read = self._read(plain(answer, content), listening)
         while read is not None and self._goes_on(prepared, read[1], len(earlier)):
             try:
                 following = await self._again(prepared, read[1], last=len(earlier) == self.app.settings.recall_rounds)
@@ -182,12 +183,12 @@ class Call:
                 content = await raw_body(answer)
             finally:
                 await answer.aclose()
-            read = self._read(plain(answer, content), prepared)
+            read = self._read(plain(answer, content), listening)
         rewritten = bool(earlier)
         if read is not None:
             found = read[1]
             if earlier or found.recalls:
-                content, rewritten = dumps(self.answers.joined(list(earlier), read[0], prepared.listening)), True
+                content, rewritten = dumps(self.answers.joined(list(earlier), read[0], listening)), True
             await self._after(prepared, found.usage, found.id, list(found.output), found)
         self.record.rounds, self.record.rewritten = len(earlier), rewritten
         headers = self._headers(first, changed=True) if rewritten else self._headers(answer, changed=False)
@@ -196,10 +197,10 @@ class Call:
         await self.exchange.start(answer.status_code, headers)
         await self.exchange.piece(content, more=False)
 
-    def _read(self, content: bytes, prepared: Prepared) -> tuple[dict[str, Any], Whole] | None:
+    def _read(self, content: bytes, listening: Listening) -> tuple[dict[str, Any], Whole] | None:
         try:
             answer = json.loads(content)
-            return (answer, self.answers.read(answer, prepared.listening)) if isinstance(answer, dict) else None
+            return (answer, self.answers.read(answer, listening)) if isinstance(answer, dict) else None
         except (ValueError, RecursionError):
             return None
 

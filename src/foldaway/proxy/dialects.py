@@ -63,14 +63,17 @@ class OpenAIChat:
         tools = body.get("tools")
         if messages is None or not _listed(tools):
             return None
+        size = _prompts(messages)
         return Asked(
-            format=self.format, model=_text(body.get("model")), messages=messages, system=None, tools=tools,
+            format=self.format, model=_text(body.get("model")), messages=messages[size:], tools=tools,
+            system=_blocks(messages[:size]),
             max_output_tokens=_count(body.get("max_completion_tokens")) or _count(body.get("max_tokens")),
             stream=body.get("stream") is True, quirks=Quirks(), group=_group(body),
         )  # fmt: skip
 
     def write(self, body: Mapping[str, Any], view: View, tools: Sequence[Any] | None) -> dict[str, Any]:
-        return _within_marks({**body, "messages": _in_turns(body, view)}, body, tools)
+        prompts = body["messages"][: _prompts(body["messages"])]
+        return _within_marks({**body, "messages": [*prompts, *_in_turns(body, view)]}, body, tools)
 
 
 class AnthropicMessages:
@@ -148,6 +151,17 @@ def _messages(value: Any) -> list[Message] | None:
     if not isinstance(value, list) or not value or not all(isinstance(m, dict) for m in value):
         return None
     return value
+
+
+def _prompts(messages: Sequence[Message]) -> int:
+    """How many messages at the front are a prompt, which may be another at each call; 0 where nothing else is there."""
+    return next((n for n, m in enumerate(messages) if m.get("role") not in ("system", "developer")), 0)
+
+
+def _blocks(prompts: Sequence[Message]) -> list[Any] | None:
+    """The contents of these messages, to be counted."""
+    contents = [m.get("content") for m in prompts]
+    return [b for c in contents for b in (c if isinstance(c, list) else [{"type": "text", "text": c or ""}])] or None
 
 
 def _listed(tools: Any) -> bool:

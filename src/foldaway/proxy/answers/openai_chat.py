@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 from foldaway.proxy.answers._text import TextGate, apart, stripped
@@ -42,7 +43,8 @@ class ChatAnswers:
     def joined(
         self, earlier: Sequence[Mapping[str, Any]], last: Mapping[str, Any], listening: Listening
     ) -> dict[str, Any]:
-        before = "".join(_said(_object(c.get("message")), listening)[0] for a in earlier for c in _choices(a)[:1])
+        said = (_said(_object(c.get("message")), listening)[0] for a in earlier for c in _choices(a)[:1])
+        before = reduce(apart, said, "")
         choices = [
             self._without(choice, listening, before if n == 0 else "") for n, choice in enumerate(_choices(last))
         ]
