@@ -11,7 +11,9 @@ from foldaway import Level, MemoryStore, RecallError, Session, SettingsError, St
 from foldaway.engine import ledger
 from foldaway.errors import MovedOn
 from foldaway.model.wire import Message
+from foldaway.protocols import SessionKey
 from foldaway.settings.parts import policy_names
+from foldaway.stores.sqlite import SqliteStore
 from foldaway.testing.histories import FORMATS, SYSTEM, Writer, working_session
 from foldaway.testing.walks import dumped
 
@@ -382,3 +384,39 @@ def test_an_append_at_a_place_that_another_process_passed_takes_nothing_in(tmp_p
         with pytest.raises(MovedOn, match="another process"):
             two.append([{"role": "user", "content": "second"}], at=0)
         assert [m["content"] for m in two.messages] == ["first"]
+
+
+class Contended(SqliteStore):
+    """A store in which another process writes whenever this one has just read all."""
+
+    other: Session | None = None
+    written = 0
+
+    def read(self, session: str, branch: int, start: int = 0) -> list[str]:
+        records = super().read(session, branch, start)
+        if self.other is not None and not start:
+            self.written += 1
+            self.other.append([{"role": "user", "content": f"theirs {self.written}"}])
+        return records
+
+
+@pytest.mark.parametrize("redact", [False, True])
+def test_one_that_writes_without_a_pause_does_not_keep_the_others_out(tmp_path: Path, redact: bool) -> None:
+    url = f"sqlite:///{tmp_path}/a.db"
+    secret = "my key is sk-proj-" + "a1B2c3D4" * 6
+    with SqliteStore(tmp_path / "a.db") as store, Session(store=url, name="n") as other:
+        contended = Contended(tmp_path / "a.db")
+        mine = Session(store=contended, name="n", budget=5_000, redact=redact)
+        mine.append([{"role": "user", "content": "first"}])
+        other.append([{"role": "user", "content": "theirs 0"}])
+        contended.other = other
+        mine.append([{"role": "user", "content": secret}, {"role": "assistant", "content": "done"}], needs=[1])
+        contended.other = None
+        assert [m["content"] for m in mine.messages][:4] == ["first", "theirs 0", secret, "done"]
+        # What came after ours was there already when all was read anew.
+        assert {m["content"] for m in mine.messages[4:]} <= {"theirs 1"}
+        assert [link.target for link in mine._engine.log.graph.needs(3)] == [1]
+        kept = "".join(store.read(store.open(SessionKey(user="default", name="n")), 0))
+        assert ("sk-proj" in kept) is not redact
+        mine.close()
+        contended.close()

@@ -55,6 +55,8 @@ class Kept:
         self._stored = 0
         self._decided = 0
         """Entries of the ledger that are known to be stored."""
+        self._behind: tuple[int, list[str]] = (0, [])
+        """Position and texts of what `write_behind` stored: a store that redacts gives back less than came in."""
         self._notes: tuple[Store, str] | None = None
         for text in getattr(made, "recovered", ()):
             warn(text)
@@ -82,6 +84,26 @@ class Kept:
             self._stored = len(self._records)
         return done
 
+    def write_behind(self) -> int | None:
+        """Store what is not stored yet behind what another process wrote to this branch meanwhile; its position.
+
+        Then everything is to be loaded anew. None: it was not stored, since that one writes on, or uses another branch.
+        Costs what is new, so that processes which write without a pause leave each other a chance.
+        """
+        assert self.store is not None
+        try:
+            if not self._stays and self.store.head(self.session) != self.branch:
+                return None
+            own = self._records[self._stored :]
+            at = self._stored + len(self.store.read(self.session, self.branch, self._stored))
+            if not self.store.append(self.session, self.branch, at, own):
+                return None
+        except StoreError as error:
+            self._warn(f"not stored yet, will be tried again: {error}")
+            return None
+        self._behind = at, own
+        return at
+
     def pending(self) -> list[Record]:
         """What is not stored yet."""
         return [_record(text) for text in self._records[self._stored :]]
@@ -95,6 +117,9 @@ class Kept:
             return [], []
         self._records = self.readable(self.store.read(self.session, self.branch))
         self._stored = len(self._records)
+        at, own = self._behind
+        self._records[at : at + len(own)] = own
+        self._behind = 0, []
         entries: list[dict[str, Any]] = []
         stored = self._entries(0)
         self._decided = len(stored)
