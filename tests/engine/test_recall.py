@@ -45,6 +45,25 @@ def test_several_lines_of_one_item_come_in_one_call(session: Session) -> None:
     assert found.text.split("\n") == ["gate 2 width 14", "gate 40 width 280"]
 
 
+@pytest.mark.parametrize("lines", ["900-950", "60", "5-2", "0"])
+def test_lines_that_an_item_does_not_have_are_told_with_those_it_has(session: Session, lines: str) -> None:
+    found = session.recall(f"#2:{lines}")
+    assert (found.found, found.text) == (False, "")
+    assert "#2 has lines 1–59" in found.problem
+
+
+@pytest.mark.parametrize("blank", ["", "  ", [], [""]])
+def test_a_recall_of_nothing_says_so_and_words_beside_it_are_searched(session: Session, blank: str | list[str]) -> None:
+    assert "nothing was asked for" in session.recall(blank).problem
+    assert "nothing was asked for" in session.recall_result({"ids": blank})
+    assert 3 in session.recall(blank, find="berth_table").items
+
+
+def test_an_id_below_the_first_is_none_and_no_word(session: Session) -> None:
+    found = session.recall("#-1")
+    assert (found.items, found.problem) == ((), "no item #-1 in this session")
+
+
 def test_several_references_in_one_call(session: Session) -> None:
     assert session.recall("#3, #1").items == (3, 1)
     assert session.recall(["#3", "#1"]).items == (3, 1)

@@ -26,6 +26,7 @@ _REFERENCE = re.compile(
     r"(?:\s+(?P<words>.+?))?\s*$",
     re.DOTALL,
 )
+_BELOW = re.compile(r"^\s*#-\d+\s*$")
 WORD_HITS = 3
 """Items of which a search by words brings a passage back at most."""
 WORD_CHARS = 2_400
@@ -97,7 +98,12 @@ def recall(
     pieces: dict[tuple[int, str], _Piece] = {}
     problems: list[str] = []
     also: list[str] = []
-    for one in _split(wanted):
+    references = _split(wanted)
+    if not references and find and find.strip():
+        references, find = [find], None
+    if not references:
+        problems.append("nothing was asked for: name the id of an item, or words")
+    for one in references:
         found, problem, named = _answer(search, one, find)
         problems.extend([problem] if problem else [])
         also.extend([named] if named else [])
@@ -114,6 +120,8 @@ def recall(
 
 def _answer(search: _Search, reference: str, find: str | None) -> _Answer:
     """What comes back for one reference."""
+    if _BELOW.match(reference):
+        return [], f"no item {reference.strip()} in this session", ""
     matched = _REFERENCE.match(reference)
     if matched is not None:
         words = matched["words"] or find
@@ -197,6 +205,7 @@ def _by_id(log: Log, matched: re.Match[str], words: str | None) -> tuple[list[tu
     last = min(asked, first + LARGEST_RANGE - 1)
     found: list[tuple[Item, str]] = []
     unmatched: list[int] = []
+    outside: list[str] = []
     for number in range(first, last + 1):
         item = log.item_at(number)
         if item is None:
@@ -206,8 +215,12 @@ def _by_id(log: Log, matched: re.Match[str], words: str | None) -> tuple[list[tu
         else:
             text = log.result_text(item) if first == last else log.text_of(item)
         if matched["from"]:
+            lines = text.split("\n")
             start, end = int(matched["from"]), int(matched["to"] or matched["from"])
-            text = "\n".join(text.split("\n")[max(0, start - 1) : end])
+            if not max(1, start) <= min(end, len(lines)):
+                outside.append(f"#{number} has lines 1–{len(lines)}, none of them in {start}–{end}")
+                continue
+            text = "\n".join(lines[max(0, start - 1) : end])
         elif words:
             part = part_about(text, words)
             if part is text and len(text) > PART_CHARS:
@@ -215,6 +228,8 @@ def _by_id(log: Log, matched: re.Match[str], words: str | None) -> tuple[list[tu
                 part = cut_head(text, UNMATCHED_CHARS)
             text = part
         found.append((item, text))
+    if outside:
+        return found, "; ".join(outside)
     if unmatched:
         named = ", ".join(f"#{number}" for number in unmatched[:NAMED])
         return found, f"no line of {named} is about {one_line(str(words), 80)!r}: here is how it begins"

@@ -62,7 +62,9 @@ class Recalling(Core):
 
     def recall_result(self, arguments: Mapping[str, Any]) -> str:
         """The text to answer a model's own `recall` call with: framed as data, its marks unable to close the frame."""
-        found = self.recall(str(arguments.get("ids", "")), find=arguments.get("find"), for_view=True)
+        ids = arguments.get("ids") or ""
+        wanted = [str(each) for each in ids] if isinstance(ids, list | tuple) else str(ids)
+        found = self.recall(wanted, find=arguments.get("find"), for_view=True)
         return self._as_data(found)
 
     def _as_data(self, found: Recalled) -> str:
