@@ -90,7 +90,7 @@ def described(block: Any, tokens: int = 0) -> Attachment:
 def media_in(content: Any) -> list[Mapping[str, Any]]:
     """The blocks of a message's or a result's content that hold something other than text."""
     blocks = content if isinstance(content, list) else [content]
-    return [block for block in blocks if isinstance(block, Mapping) and block.get("type") in MEDIA_BLOCKS]
+    return [block for block in blocks if isinstance(block, Mapping) and str(block.get("type")) in MEDIA_BLOCKS]
 
 
 def is_plain(block: Mapping[str, Any]) -> bool:

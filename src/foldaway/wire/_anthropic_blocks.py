@@ -164,7 +164,7 @@ def _result_after(block: dict[str, Any], text: str) -> dict[str, Any]:
     old = block.get("content")
     if not isinstance(old, list):
         return {**block, "content": text}
-    marks = [_mark_of(inner) for inner in old if "cache_control" in inner]
+    marks = [_mark_of(inner) for inner in old if isinstance(inner, Mapping) and "cache_control" in inner]
     return {**block, "content": [{"type": "text", "text": text, **(marks[-1] if marks else {})}]}
 
 

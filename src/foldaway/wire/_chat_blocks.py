@@ -96,7 +96,8 @@ def _block_place(index: int, block: dict[str, Any], role: str) -> Place:
 
 
 def _add_call_places(message: Message, places: list[Place]) -> None:
-    for index, call in enumerate(message.get("tool_calls") or ()):
+    calls = message.get("tool_calls")
+    for index, call in enumerate(calls if isinstance(calls, list) else ()):
         if not isinstance(call, dict):
             continue
         body = call_body(call)
@@ -126,7 +127,7 @@ def content_text(content: Any) -> str:
         text = block.get(TEXT_FIELDS.get(kind, "")) if isinstance(kind, str) else None
         if isinstance(text, str):
             texts.append(text)
-        elif kind not in IMAGES and kind not in DOCUMENTS:
+        elif str(kind) not in IMAGES and str(kind) not in DOCUMENTS:
             texts.append(c.dump(block))
     return "\n".join(texts)
 

@@ -81,7 +81,7 @@ def content_of(message: Message, position: int, key: str = "content") -> str | l
     """The content, when it is of a shape that a format knows.
 
     Raises:
-        WireError: neither text nor a list of objects nor nothing.
+        WireError: neither text nor a list of objects nor nothing; an object whose type is no name.
     """
     content = message.get(key)
     if content is None or isinstance(content, str):
@@ -91,6 +91,11 @@ def content_of(message: Message, position: int, key: str = "content") -> str | l
             if not isinstance(block, dict):
                 raise WireError(
                     f"message {position}: {key}[{index}] is a {type(block).__name__}; expected an object with a type"
+                )
+            if not isinstance(block.get("type", ""), str):
+                raise WireError(
+                    f"message {position}: {key}[{index}] has a type that is a {type(block['type']).__name__}; "
+                    "expected its name"
                 )
         return content
     raise WireError(f"message {position}: {key} is a {type(content).__name__}; expected text or a list of blocks")
@@ -346,5 +351,5 @@ def _as_blocks(content: Any, text_type: str) -> list[Any]:
 
 def without_blank_texts(blocks: list[dict[str, Any]], text_types: frozenset[str]) -> list[dict[str, Any]]:
     """The same list when no text block is blank."""
-    kept = [block for block in blocks if block.get("type") not in text_types or not is_blank(block.get("text"))]
+    kept = [block for block in blocks if str(block.get("type")) not in text_types or not is_blank(block.get("text"))]
     return blocks if len(kept) == len(blocks) else kept
