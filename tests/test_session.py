@@ -413,8 +413,7 @@ def test_one_that_writes_without_a_pause_does_not_keep_the_others_out(tmp_path: 
         mine.append([{"role": "user", "content": secret}, {"role": "assistant", "content": "done"}], needs=[1])
         contended.other = None
         assert [m["content"] for m in mine.messages][:4] == ["first", "theirs 0", secret, "done"]
-        # What came after ours was there already when all was read anew.
-        assert {m["content"] for m in mine.messages[4:]} <= {"theirs 1"}
+        assert len(mine.messages) == 4
         assert [link.target for link in mine._engine.log.graph.needs(3)] == [1]
         kept = "".join(store.read(store.open(SessionKey(user="default", name="n")), 0))
         assert ("sk-proj" in kept) is not redact

@@ -55,8 +55,6 @@ class Kept:
         self._stored = 0
         self._decided = 0
         """Entries of the ledger that are known to be stored."""
-        self._behind: tuple[int, list[str]] = (0, [])
-        """Position and texts of what `write_behind` stored: a store that redacts gives back less than came in."""
         self._notes: tuple[Store, str] | None = None
         for text in getattr(made, "recovered", ()):
             warn(text)
@@ -84,25 +82,26 @@ class Kept:
             self._stored = len(self._records)
         return done
 
-    def write_behind(self) -> int | None:
-        """Store what is not stored yet behind what another process wrote to this branch meanwhile; its position.
+    def write_behind(self) -> bool:
+        """Store what is not stored yet behind what another process wrote to this branch meanwhile, and take that in.
 
-        Then everything is to be loaded anew. None: it was not stored, since that one writes on, or uses another branch.
-        Costs what is new, so that processes which write without a pause leave each other a chance.
+        False, and nothing done: that one writes on, or uses another branch. Costs what is new, so that processes which
+        write without a pause leave each other a chance.
         """
         assert self.store is not None
         try:
             if not self._stays and self.store.head(self.session) != self.branch:
-                return None
+                return False
+            theirs = self.readable(self.store.read(self.session, self.branch, self._stored))
             own = self._records[self._stored :]
-            at = self._stored + len(self.store.read(self.session, self.branch, self._stored))
-            if not self.store.append(self.session, self.branch, at, own):
-                return None
+            if not self.store.append(self.session, self.branch, self._stored + len(theirs), own):
+                return False
         except StoreError as error:
             self._warn(f"not stored yet, will be tried again: {error}")
-            return None
-        self._behind = at, own
-        return at
+            return False
+        self._records[self._stored :] = [*theirs, *own]
+        self._stored = len(self._records)
+        return True
 
     def pending(self) -> list[Record]:
         """What is not stored yet."""
@@ -117,9 +116,10 @@ class Kept:
             return [], []
         self._records = self.readable(self.store.read(self.session, self.branch))
         self._stored = len(self._records)
-        at, own = self._behind
-        self._records[at : at + len(own)] = own
-        self._behind = 0, []
+        return self.records(), self.decisions()
+
+    def decisions(self) -> list[dict[str, Any]]:
+        """What the store has in the ledger of the branch in use."""
         entries: list[dict[str, Any]] = []
         stored = self._entries(0)
         self._decided = len(stored)
@@ -128,7 +128,7 @@ class Kept:
                 # What the older branch decided after the fork is not ours.
                 entries = [e for e in entries if e["raws"] <= entry["upto"]]
             entries.append(entry)
-        return self.records(), entries
+        return entries
 
     def to_head(self) -> None:
         """Go over to the branch that the store says is in use, unless one was asked for."""

@@ -176,7 +176,6 @@ class Core:
         if at is not None and at != len(self._client):
             raise MovedOn(f"session {self._kept.key.name!r} has {len(self._client)} messages; expected {at}")
         self._take_in([Record(m, o) for m, o in zip(fresh, origins or [""] * len(fresh), strict=True)])
-        start = len(self._client) - len(fresh)
         for _ in range(MOST_RETRIES):
             if self._kept.write():
                 break
@@ -185,13 +184,10 @@ class Core:
                 self._reload()
                 raise MovedOn(f"another process went on with session {self._kept.key.name!r}")
             # Another process was first: what it wrote comes before ours.
-            behind = self._kept.write_behind()
-            if behind is not None:
-                start = behind + len(self._kept.pending()) - len(fresh)
-                self._load()
+            if self._kept.write_behind():
+                self._rebuild(self._kept.records(), self._kept.decisions())
                 break
             self._reload()
-            start = len(self._client) - len(fresh)
         else:
             # Refused as a whole: a caller that tries again must not find half of it here.
             self._kept.drop_pending()
@@ -199,7 +195,7 @@ class Core:
             raise StoreError(
                 f"other processes keep writing to session {self._kept.key.name!r}: these messages are not stored"
             )
-        for position in range(start, start + len(fresh)) if needs else ():
+        for position in range(len(self._client) - len(fresh), len(self._client)) if needs else ():
             for item in items_at(self._engine, self._log_position(position)):
                 self.link(item, needs)
         self._link_declared()
